@@ -1,0 +1,41 @@
+# phantomd_library(NAME SOURCES ... DEPENDS ...): one folder, one library.
+# phantomd_test(NAME LABEL label SOURCES ... DEPENDS ...): one gtest binary, one ctest entry.
+# phantomd_benchmark(NAME SOURCES ... DEPENDS ...): one google-benchmark binary.
+#
+# Everything of ours is built with warnings as errors and sees includes from the root of the tree only.
+
+add_library(phantomd_options INTERFACE)
+target_include_directories(phantomd_options INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_definitions(phantomd_options INTERFACE PHANTOMD_VERSION="${PROJECT_VERSION}")
+target_compile_options(phantomd_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  target_compile_options(phantomd_options INTERFACE -Wthread-safety)
+endif()
+if(PHANTOMD_SANITIZE)
+  add_compile_options(-fsanitize=${PHANTOMD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${PHANTOMD_SANITIZE})
+endif()
+
+function(phantomd_library name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(${name} STATIC ${arg_SOURCES})
+  target_link_libraries(${name} PUBLIC phantomd_options ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+endfunction()
+
+function(phantomd_test name)
+  cmake_parse_arguments(arg "" "LABEL;TIMEOUT" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE phantomd_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
+    ENVIRONMENT "PHANTOMD_SOURCE_DIR=${PROJECT_SOURCE_DIR};PHANTOMD_BUILD_DIR=${PROJECT_BINARY_DIR}")
+endfunction()
+
+function(phantomd_benchmark name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE phantomd_options ${arg_DEPENDS} benchmark::benchmark_main)
+endfunction()
