@@ -1,0 +1,104 @@
+// Ledger counts judged attempts: per proxy, per departed pod (of which a rollout is the sum), and
+// in the cells of the metrics; it keeps the recent connections to withdrawn, dead or reused
+// addresses in a bounded ring.
+//
+// Counts belong to the departed *pod*, not to the rollout, because a departure may be settled after
+// its connections were judged: a rollout's figures are summed over its pods when asked for. The sum
+// over classes equals the number of attempts, in all, per proxy and per rollout.
+//
+// Thread-compatible. Never reads a clock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/base/boot_time.h"
+#include "agent/base/nouns.h"
+#include "agent/belief/belief.h"
+#include "agent/ledger/connection.h"
+#include "agent/ledger/metric_cells.h"
+#include "agent/lifecycle/lifecycle.h"
+#include "agent/verdict/attempt.h"
+#include "agent/verdict/verdict.h"
+
+namespace phantomd {
+
+// What one proxy's connections to one change's departing pods came to.
+struct WindowFigures {
+  ProxyId proxy;
+  BootTime opened;  // first address withdrawn
+  BootTime closed;  // the middle of what is known of the last address's removal; unset: still open
+  Nanos closed_error{0};     // half-width
+  BootTime last_connection;  // SYN of the last attempt; unset: none
+  uint64_t attempts = 0;
+  uint64_t phantoms = 0;
+};
+
+struct ChangeFigures {
+  uint64_t withdrawn = 0, dead = 0, reused = 0, other = 0;  // attempts is their sum
+  std::map<Cause, uint64_t> by_cause;                       // DEAD + REUSED only, like the next two
+  std::map<Outcome, uint64_t> by_outcome;
+  std::map<Layer, uint64_t> by_layer;
+  Nanos wait_p50{0}, wait_max{0}, wait_total{0};  // SYN to outcome of its phantoms
+  std::map<ConnectionEnd::How, uint64_t> stranded_by_end;
+  std::vector<WindowFigures> windows;  // slowest first; open ones before closed ones
+  Nanos window_p50{0}, window_max{0};  // of the closed ones; an open one counts up to `now`
+  BootTime finished;  // last pod dead and every proxy has dropped every address; unset: not yet
+};
+
+struct ProxyFigures {
+  uint64_t attempts = 0;
+  std::map<DestinationClass, uint64_t> by_class;
+};
+
+class Ledger {
+ public:
+  struct Options {
+    size_t ring = 100'000;  // connections kept; the oldest is dropped first, and counted
+    size_t max_cells =
+        20'000;  // metric cells; beyond it new label values go to the workload "other"
+    Nanos gone_memory = std::chrono::minutes(10);  // how long the series of a gone proxy stay
+  };
+  explicit Ledger(Options options);
+  ~Ledger();
+
+  // Counts one judged attempt and, for WITHDRAWN, DEAD and REUSED, keeps the connection. `proxy`
+  // may be null (no proxy known for it).
+  void Count(const Attempt& attempt, const Proxy* proxy, const Verdict& verdict,
+             const Lifecycle& lifecycle, BootTime now);
+  // An INTERCEPTED or PROXY_CONTROL attempt: counted apart, never judged.
+  void CountNotJudged(const Attempt& attempt);
+  void CountStranded(const ConnectionEnd& end, PodHandle pod);
+  void ProxyGone(const ProxyId& proxy, BootTime when);
+
+  // Closes windows that have ended by now, observing each once in the window histogram; call it
+  // after news.
+  void UpdateWindows(const Lifecycle& lifecycle, const Belief& belief,
+                     const std::vector<ProxyId>& proxies, BootTime now);
+  void Compact(BootTime horizon, BootTime now);
+
+  ChangeFigures FiguresOf(const WorkloadChange& change, const Lifecycle& lifecycle,
+                          const Belief& belief, BootTime now) const;
+  ProxyFigures FiguresOf(const ProxyId& proxy) const;
+
+  uint64_t attempts() const;
+  const std::map<DestinationClass, uint64_t>& by_class() const;
+  const std::map<Initiator, uint64_t>& not_judged() const;
+  uint64_t dropped() const;  // connections pushed out of the ring
+
+  ConnectionChunks Connections() const;  // oldest first; shares, copies no connection
+  MetricCells Cells() const;             // stale is left to the engine
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A tenancy as it is told to people.
+Holder HolderOf(const TenancyFacts& tenancy, const TimeBounds& withdrawn, Departure departure);
+
+}  // namespace phantomd
