@@ -20,6 +20,7 @@ function(phantomd_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
   add_library(${name} STATIC ${arg_SOURCES})
   target_link_libraries(${name} PUBLIC phantomd_options ${arg_DEPENDS} PRIVATE ${arg_PRIVATE_DEPENDS})
+  set_property(GLOBAL APPEND PROPERTY PHANTOMD_LIBRARIES ${name})
 endfunction()
 
 function(phantomd_test name)
@@ -32,6 +33,12 @@ function(phantomd_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" TIMEOUT ${arg_TIMEOUT}
     ENVIRONMENT "PHANTOMD_SOURCE_DIR=${PROJECT_SOURCE_DIR};PHANTOMD_BUILD_DIR=${PROJECT_BINARY_DIR}")
+  if(arg_LABEL MATCHES "unit|edge")
+    set_property(GLOBAL APPEND PROPERTY PHANTOMD_SANITIZER_TESTS ${name})
+  else()
+    # These make namespaces and load BPF programs: one at a time.
+    set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
+  endif()
 endfunction()
 
 function(phantomd_benchmark name)
