@@ -1,0 +1,239 @@
+#include "agent/wire/report_wire.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include "agent/wire/noun_wire.h"
+
+namespace phantomd {
+namespace {
+
+namespace pb = phantom::v1;
+using google::protobuf::util::TimeUtil;
+
+// Absent where there is no such instant: never (Max), always (Min) and unset.
+bool IsInstant(BootTime t) { return t.is_set() && t != BootTime::Max() && t != BootTime::Min(); }
+
+template <typename Field>
+void SetInstant(WallOffset offset, BootTime t, Field mutable_field) {
+  if (IsInstant(t)) {
+    *mutable_field() = TimeUtil::NanosecondsToTimestamp(offset.ToWall(t).nanos());
+  }
+}
+
+// Absent where the value is not known, which the core writes as 0.
+template <typename Field>
+void SetDuration(Nanos d, Field mutable_field) {
+  if (d != Nanos(0)) *mutable_field() = TimeUtil::NanosecondsToDuration(d.count());
+}
+
+void SetCounts(const Counts& counts, google::protobuf::RepeatedPtrField<pb::Count>* out) {
+  for (const auto& [key, count] : counts) {
+    pb::Count* entry = out->Add();
+    entry->set_key(WireText(key));
+    entry->set_count(count);
+  }
+}
+
+const char* FeedName(Feed feed) {
+  switch (feed) {
+    case Feed::kPods:
+      return "pods";
+    case Feed::kSlices:
+      return "slices";
+    case Feed::kNodes:
+      return "nodes";
+    case Feed::kUnspecified:
+      break;
+  }
+  return "unspecified";
+}
+
+// "10.0.0.1:80", or "10.0.0.1" for any port.
+std::string AddressText(const SocketAddr& address) {
+  return address.port == 0 ? address.ip.ToString() : address.ToString();
+}
+
+}  // namespace
+
+#define PHANTOMD_INSTANT(value, field) \
+  SetInstant(report_.offset, value, [&] { return out->mutable_##field(); })
+#define PHANTOMD_DURATION(value, field) SetDuration(value, [&] { return out->mutable_##field(); })
+
+void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
+  out->set_node_name(WireText(status.node_name));
+  out->set_agent_version(WireText(status.agent_version));
+  PHANTOMD_INSTANT(status.started, started);
+  PHANTOMD_INSTANT(status.judged_until, judged_until);
+  PHANTOMD_INSTANT(status.horizon, horizon);
+  out->set_attempts(status.attempts);
+  SetCounts(status.attempts_by_class, out->mutable_attempts_by_class());
+  SetCounts(status.lost, out->mutable_lost());
+  for (const FeedStatus& feed : status.feeds) {
+    pb::FeedStatus* entry = out->add_feeds();
+    entry->set_feed(FeedName(feed.feed));
+    entry->set_synced(feed.synced);
+    SetInstant(report_.offset, feed.last_change, [&] { return entry->mutable_last_change(); });
+    entry->set_relists(feed.relists);
+    SetInstant(report_.offset, feed.good_until, [&] { return entry->mutable_good_until(); });
+  }
+  out->set_proxies(status.proxies);
+  out->set_proxies_without_belief(status.proxies_without_belief);
+  out->set_pods_indexed(status.pods_indexed);
+  out->set_tombstones(status.tombstones);
+  out->set_held(status.held);
+  SetCounts(status.late, out->mutable_late());
+  out->set_connections_dropped(status.connections_dropped);
+  out->set_not_judged(status.not_judged);
+}
+
+void ReportEncoder::Encode(const ProxyReport& proxy, pb::ProxyStatus* out) const {
+  phantomd::Encode(proxy.proxy, out->mutable_proxy());
+  PHANTOMD_INSTANT(proxy.last_belief, last_belief);
+  out->set_belief_error(WireText(proxy.belief_error));
+  out->set_clusters(proxy.clusters);
+  out->set_endpoints(proxy.endpoints);
+  out->set_stale_endpoints(proxy.stale_endpoints);
+  out->set_attempts(proxy.attempts);
+  out->set_phantoms(proxy.phantoms);
+  PHANTOMD_DURATION(proxy.admin_poll_duration, admin_poll_duration);
+}
+
+void ReportEncoder::Encode(const ProxyWindow& window, pb::ProxyWindow* out) const {
+  out->set_proxy_id(WireText(window.proxy_id.value()));
+  out->set_proxy_name(WireText(window.proxy_name));
+  PHANTOMD_INSTANT(window.opened, opened);
+  PHANTOMD_INSTANT(window.closed, closed);
+  PHANTOMD_DURATION(window.closed_error, closed_error);
+  PHANTOMD_INSTANT(window.last_connection, last_connection);
+  out->set_attempts(window.attempts);
+  out->set_phantoms(window.phantoms);
+}
+
+void ReportEncoder::Encode(const RolloutReport& rollout, Windows windows, pb::Rollout* out) const {
+  out->set_name(WireText(rollout.name));
+  phantomd::Encode(rollout.workload, out->mutable_workload());
+  out->set_from_revision(WireText(rollout.from_revision));
+  out->set_to_revision(WireText(rollout.to_revision));
+  out->set_departure(static_cast<pb::Departure>(rollout.departure));
+  PHANTOMD_INSTANT(rollout.started, started);
+  PHANTOMD_INSTANT(rollout.finished, finished);
+  out->set_pods_departed(rollout.pods_departed);
+  out->set_attempts(rollout.attempts);
+  out->set_withdrawn(rollout.withdrawn);
+  out->set_dead(rollout.dead);
+  out->set_reused(rollout.reused);
+  out->set_other(rollout.other);
+  SetCounts(rollout.by_cause, out->mutable_by_cause());
+  SetCounts(rollout.by_outcome, out->mutable_by_outcome());
+  SetCounts(rollout.by_layer, out->mutable_by_layer());
+  if (windows == Windows::kWith) {
+    for (const ProxyWindow& window : rollout.windows) Encode(window, out->add_windows());
+  }
+  PHANTOMD_DURATION(rollout.window_p50, window_p50);
+  PHANTOMD_DURATION(rollout.window_max, window_max);
+  PHANTOMD_DURATION(rollout.wait_p50, wait_p50);
+  PHANTOMD_DURATION(rollout.wait_max, wait_max);
+  PHANTOMD_DURATION(rollout.wait_total, wait_total);
+  out->set_stranded(rollout.stranded);
+  SetCounts(rollout.stranded_by_end, out->mutable_stranded_by_end());
+}
+
+void ReportEncoder::Encode(const Holder& holder, pb::Holder* out) const {
+  phantomd::Encode(holder.pod, out->mutable_pod());
+  PHANTOMD_INSTANT(holder.acquired, acquired);
+  PHANTOMD_INSTANT(holder.withdrawn, withdrawn);
+  PHANTOMD_INSTANT(holder.released_not_before, released_not_before);
+  PHANTOMD_INSTANT(holder.released_not_after, released_not_after);
+  out->set_departure(static_cast<pb::Departure>(holder.departure));
+  out->set_evidence(WireText(holder.evidence));
+}
+
+void ReportEncoder::Encode(const Connection& connection, pb::Connection* out) const {
+  out->set_proxy_id(WireText(connection.proxy_id.value()));
+  out->set_proxy_name(WireText(connection.proxy_name));
+  out->set_initiator(static_cast<pb::Initiator>(connection.initiator));
+  out->set_source(connection.source.ToString());
+  out->set_destination(connection.destination.ToString());
+  PHANTOMD_INSTANT(connection.started, started);
+  // Always there: a connect that failed on the spot took no time, which is known.
+  *out->mutable_duration() = TimeUtil::NanosecondsToDuration(connection.duration.count());
+  out->set_outcome(static_cast<pb::Outcome>(connection.outcome));
+  out->set_error_number(connection.error_number);
+  out->set_syn_retransmits(connection.syn_retransmits);
+  out->set_destination_class(static_cast<pb::DestinationClass>(connection.destination_class));
+  out->set_certainty(static_cast<pb::Certainty>(connection.certainty));
+  out->set_unknown_reason(static_cast<pb::UnknownReason>(connection.unknown_reason));
+  out->set_cause(static_cast<pb::Cause>(connection.cause));
+  out->set_layer(static_cast<pb::Layer>(connection.layer));
+  out->set_cluster(WireText(connection.cluster));
+  out->set_rollout(WireText(RolloutOf(connection)));
+  const auto set_holder = [&](const Holder& holder, auto mutable_field) {
+    if (!holder.pod.uid.empty()) Encode(holder, mutable_field());
+  };
+  set_holder(connection.last_holder, [&] { return out->mutable_last_holder(); });
+  set_holder(connection.current_holder, [&] { return out->mutable_current_holder(); });
+  set_holder(connection.holder_at_outcome, [&] { return out->mutable_holder_at_outcome(); });
+  PHANTOMD_DURATION(connection.since_withdrawn, since_withdrawn);
+  PHANTOMD_DURATION(connection.since_dead, since_dead);
+  out->set_socket_cookie(connection.socket_cookie);
+}
+
+void ReportEncoder::Encode(const StaleEndpointReport& endpoint, pb::StaleEndpoint* out) const {
+  out->set_proxy_id(WireText(endpoint.proxy_id.value()));
+  out->set_proxy_name(WireText(endpoint.proxy_name));
+  out->set_cluster(WireText(endpoint.cluster));
+  out->set_address(endpoint.address.ToString());
+  out->set_destination_class(static_cast<pb::DestinationClass>(endpoint.destination));
+  out->set_cause(static_cast<pb::Cause>(endpoint.cause));
+  if (!endpoint.holder.pod.uid.empty()) Encode(endpoint.holder, out->mutable_holder());
+  PHANTOMD_INSTANT(endpoint.believed_since, believed_since);
+}
+
+void ReportEncoder::Encode(const AddressExplanation& explanation,
+                           pb::AddressExplanation* out) const {
+  out->set_address(AddressText(explanation.address));
+  PHANTOMD_INSTANT(explanation.time, time);
+  out->set_destination_class(static_cast<pb::DestinationClass>(explanation.destination));
+  out->set_certainty(static_cast<pb::Certainty>(explanation.certainty));
+  out->set_unknown_reason(static_cast<pb::UnknownReason>(explanation.unknown_reason));
+  for (const Holder& holder : explanation.holders) Encode(holder, out->add_holders());
+  for (const AddressExplanation::BeliefLine& line : explanation.beliefs) {
+    pb::AddressExplanation::Belief* entry = out->add_beliefs();
+    entry->set_proxy_id(WireText(line.proxy_id.value()));
+    entry->set_proxy_name(WireText(line.proxy_name));
+    entry->set_cluster(WireText(line.cluster));
+    entry->set_believes(line.believes);
+    SetInstant(report_.offset, line.first_seen, [&] { return entry->mutable_first_seen(); });
+    SetInstant(report_.offset, line.last_seen, [&] { return entry->mutable_last_seen(); });
+    SetInstant(report_.offset, line.gone_by, [&] { return entry->mutable_gone_by(); });
+    entry->set_health(WireText(line.health));
+  }
+  for (const auto& connection : explanation.recent) Encode(*connection, out->add_recent());
+}
+
+#undef PHANTOMD_INSTANT
+#undef PHANTOMD_DURATION
+
+std::string ReportEncoder::RolloutOf(const Connection& connection) const {
+  const auto found = report_.rollout_of.find(connection.last_holder.pod.uid);
+  return found == report_.rollout_of.end() ? std::string() : found->second;
+}
+
+void EncodeReport(const Report& report, pb::Report* out) {
+  const ReportEncoder encoder(report);
+  encoder.Encode(report.status, out->mutable_status());
+  for (const ProxyReport& proxy : report.proxies) encoder.Encode(proxy, out->add_proxies());
+  for (const RolloutReport& rollout : report.rollouts) {
+    encoder.Encode(rollout, ReportEncoder::Windows::kWith, out->add_rollouts());
+  }
+  for (auto chunk = report.connections.rbegin(); chunk != report.connections.rend(); ++chunk) {
+    for (auto c = (*chunk)->rbegin(); c != (*chunk)->rend(); ++c) {
+      encoder.Encode(**c, out->add_connections());
+    }
+  }
+  for (const StaleEndpointReport& endpoint : report.stale_endpoints) {
+    encoder.Encode(endpoint, out->add_stale_endpoints());
+  }
+}
+
+}  // namespace phantomd
