@@ -1,0 +1,182 @@
+// The writer when the disk is full, and the thread that feeds it.
+
+#include "agent/recording/writer.h"
+
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "agent/recording/reader.h"
+#include "agent/recording/recording_sink.h"
+#include "agent/recording/writer_thread.h"
+#include "gmock/gmock.h"
+#include "tests/recording/recording_files.h"
+#include "tests/wire/sample_inputs.h"
+
+namespace phantomd {
+namespace {
+
+using ::testing::HasSubstr;
+
+Input Tick(int64_t at) { return {BootTime::FromNanos(at), ClockChange{WallOffset(Nanos(at))}}; }
+
+class RecordWriterTest : public testing::TemporaryFolder {
+ protected:
+  static std::vector<Input> ReadAll(const std::string& path) {
+    std::vector<Input> out;
+    const auto reader = *RecordingReader::Open(path);
+    while (true) {
+      const auto input = reader->Next();
+      EXPECT_TRUE(input.ok()) << input.status().ToString();
+      if (!input.ok() || !*input) break;
+      out.push_back(**input);
+    }
+    EXPECT_FALSE(reader->truncated()) << reader->truncation();
+    return out;
+  }
+};
+
+// Makes write(2) fail with EFBIG beyond a number of bytes, as a full disk fails with ENOSPC: after
+// a part of the buffer was taken.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{bytes, before_.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~FileSizeLimit() {
+    setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST_F(RecordWriterTest, FlushedInputsAreInTheFile) {
+  const std::string path = PathOf("r");
+  auto writer = *RecordWriter::Create(path);
+  const std::vector<Input> inputs = testing::EveryInput();
+  for (const Input& input : inputs) writer->Append(input);
+  EXPECT_EQ(writer->written(), 0u);
+  writer->Flush();
+  EXPECT_EQ(writer->written(), inputs.size());
+  EXPECT_EQ(ReadAll(path), inputs);
+}
+
+TEST_F(RecordWriterTest, CreateEmptiesAnOldFile) {
+  const std::string path = Write("r", std::string(100'000, 'x'));
+  (*RecordWriter::Create(path))->Append(testing::EveryInput()[0]);
+  EXPECT_EQ(ReadAll(path).size(), 1u);
+}
+
+TEST_F(RecordWriterTest, FolderThatDoesNotExistIsOneSentence) {
+  const auto writer = RecordWriter::Create(PathOf("none/r"));
+  EXPECT_THAT(std::string(writer.status().message()),
+              HasSubstr("cannot write the recording " + PathOf("none/r")));
+}
+
+TEST_F(RecordWriterTest, FullDiskEndsTheRecordingAtAWholeRecordAndCountsTheRest) {
+  const std::string path = PathOf("r");
+  auto writer = *RecordWriter::Create(path);
+  writer->Append(testing::EveryInput()[0]);
+  writer->Append(Tick(1));
+  writer->Flush();
+  const size_t whole = ReadBytes(path).size();
+  {
+    const FileSizeLimit limit(whole + 7);  // the next flush fails after 7 bytes
+    writer->Append(Tick(2));
+    writer->Append(Tick(3));
+    writer->Flush();
+  }
+  EXPECT_FALSE(writer->status().ok());
+  EXPECT_THAT(std::string(writer->status().message()),
+              HasSubstr("ends after 2 inputs: File too large"));
+  writer->Append(Tick(4));  // there is room again, but a hole would be a lie
+  writer->Flush();
+  EXPECT_EQ(writer->written(), 2u);
+  EXPECT_EQ(writer->lost(), 3u);
+  EXPECT_EQ(ReadBytes(path).size(), whole);
+  EXPECT_EQ(ReadAll(path), (std::vector<Input>{testing::EveryInput()[0], Tick(1)}));
+}
+
+TEST_F(RecordWriterTest, FullDeviceIsSaidAsSuch) {
+  RecordWriter writer(open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
+  writer.Append(testing::EveryInput()[0]);
+  writer.Flush();
+  EXPECT_EQ(std::string(writer.status().message()),
+            "the recording /dev/full ends after 0 inputs: No space left on device");
+  EXPECT_EQ(writer.lost(), 1u);
+}
+
+TEST_F(RecordWriterTest, FirstInputMustBeTheHeader) {
+  EXPECT_DEATH((*RecordWriter::Create(PathOf("r")))->Append(Tick(1)), "check failed");
+}
+
+TEST_F(RecordWriterTest, ThreadWritesAllThatWasPostedBeforeStop) {
+  const std::string path = PathOf("r");
+  std::vector<Input> inputs = {testing::EveryInput()[0]};
+  for (int i = 1; i <= 5'000; ++i) inputs.push_back(Tick(i));
+  RecordingSink sink(*RecordWriter::Create(path));
+  {
+    WriterThread thread(16, {&sink});
+    for (const Input& input : inputs) ASSERT_TRUE(thread.inbox().Post(input));
+    thread.Stop();
+    EXPECT_FALSE(thread.inbox().Post(Tick(9)));
+  }
+  EXPECT_EQ(ReadAll(path), inputs);
+  EXPECT_EQ(sink.stats().written, inputs.size());
+  EXPECT_EQ(sink.stats().lost, 0u);
+  EXPECT_EQ(sink.stats().error, "");
+}
+
+TEST_F(RecordWriterTest, ThreadTellsThatTheDiskIsFull) {
+  RecordingSink sink(std::make_unique<RecordWriter>(open("/dev/full", O_WRONLY), "/dev/full"));
+  {
+    WriterThread thread(16, {&sink});
+    thread.inbox().Post(testing::EveryInput()[0]);
+    for (int i = 1; i <= 9; ++i) thread.inbox().Post(Tick(i));
+  }
+  EXPECT_EQ(sink.stats().written, 0u);
+  EXPECT_EQ(sink.stats().lost, 10u);
+  EXPECT_THAT(sink.stats().error, HasSubstr("No space left on device"));
+}
+
+// Records what a sink is asked to do.
+class Notes : public InputSink {
+ public:
+  explicit Notes(Mailbox<std::string>& out) : out_(out) {}
+  void Write(const Input& input) override {
+    out_.Post("write " + std::to_string(input.observed.nanos()));
+  }
+  void Flush() override { out_.Post("flush"); }
+
+ private:
+  Mailbox<std::string>& out_;
+};
+
+TEST(WriterThreadTest, SinksAreFlushedAsSoonAsTheInboxIsEmpty) {
+  Mailbox<std::string> notes(100);
+  Notes sink(notes);
+  WriterThread thread(16, {&sink});
+  thread.inbox().Post(Tick(1));
+  // The thread is not stopped: the flush comes by itself.
+  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 1");
+  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "flush");
+}
+
+TEST(WriterThreadTest, EverySinkGetsEveryInput) {
+  Mailbox<std::string> notes(100);
+  Notes one(notes);
+  Notes two(notes);
+  WriterThread thread(16, {&one, &two});
+  thread.inbox().Post(Tick(7));
+  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 7");
+  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 7");
+}
+
+}  // namespace
+}  // namespace phantomd
