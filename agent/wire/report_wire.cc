@@ -13,18 +13,20 @@ using google::protobuf::util::TimeUtil;
 // Absent where there is no such instant: never (Max), always (Min) and unset.
 bool IsInstant(BootTime t) { return t.is_set() && t != BootTime::Max() && t != BootTime::Min(); }
 
-template <typename Field>
-void SetInstant(WallOffset offset, BootTime t, Field mutable_field) {
-  if (IsInstant(t)) {
-    *mutable_field() = TimeUtil::NanosecondsToTimestamp(offset.ToWall(t).nanos());
-  }
-}
+// Sets the fields of `out` that are absent where their value is not known.
+template <typename Message>
+struct Fields {
+  WallOffset offset;
+  Message* out;
 
-// Absent where the value is not known, which the core writes as 0.
-template <typename Field>
-void SetDuration(Nanos d, Field mutable_field) {
-  if (d != Nanos(0)) *mutable_field() = TimeUtil::NanosecondsToDuration(d.count());
-}
+  void Instant(BootTime t, google::protobuf::Timestamp* (Message::*field)()) const {
+    if (IsInstant(t)) *(out->*field)() = TimeUtil::NanosecondsToTimestamp(offset.ToWall(t).nanos());
+  }
+  // The core writes 0 for a duration that is not known.
+  void Duration(Nanos d, google::protobuf::Duration* (Message::*field)()) const {
+    if (d != Nanos(0)) *(out->*field)() = TimeUtil::NanosecondsToDuration(d.count());
+  }
+};
 
 void SetCounts(const Counts& counts, google::protobuf::RepeatedPtrField<pb::Count>* out) {
   for (const auto& [key, count] : counts) {
@@ -55,16 +57,13 @@ std::string AddressText(const SocketAddr& address) {
 
 }  // namespace
 
-#define PHANTOMD_INSTANT(value, field) \
-  SetInstant(report_.offset, value, [&] { return out->mutable_##field(); })
-#define PHANTOMD_DURATION(value, field) SetDuration(value, [&] { return out->mutable_##field(); })
-
 void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
+  const Fields<pb::Status> fields{report_.offset, out};
   out->set_node_name(WireText(status.node_name));
   out->set_agent_version(WireText(status.agent_version));
-  PHANTOMD_INSTANT(status.started, started);
-  PHANTOMD_INSTANT(status.judged_until, judged_until);
-  PHANTOMD_INSTANT(status.horizon, horizon);
+  fields.Instant(status.started, &pb::Status::mutable_started);
+  fields.Instant(status.judged_until, &pb::Status::mutable_judged_until);
+  fields.Instant(status.horizon, &pb::Status::mutable_horizon);
   out->set_attempts(status.attempts);
   SetCounts(status.attempts_by_class, out->mutable_attempts_by_class());
   SetCounts(status.lost, out->mutable_lost());
@@ -72,9 +71,10 @@ void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
     pb::FeedStatus* entry = out->add_feeds();
     entry->set_feed(FeedName(feed.feed));
     entry->set_synced(feed.synced);
-    SetInstant(report_.offset, feed.last_change, [&] { return entry->mutable_last_change(); });
+    const Fields<pb::FeedStatus> of_feed{report_.offset, entry};
+    of_feed.Instant(feed.last_change, &pb::FeedStatus::mutable_last_change);
     entry->set_relists(feed.relists);
-    SetInstant(report_.offset, feed.good_until, [&] { return entry->mutable_good_until(); });
+    of_feed.Instant(feed.good_until, &pb::FeedStatus::mutable_good_until);
   }
   out->set_proxies(status.proxies);
   out->set_proxies_without_belief(status.proxies_without_belief);
@@ -87,36 +87,39 @@ void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
 }
 
 void ReportEncoder::Encode(const ProxyReport& proxy, pb::ProxyStatus* out) const {
+  const Fields<pb::ProxyStatus> fields{report_.offset, out};
   phantomd::Encode(proxy.proxy, out->mutable_proxy());
-  PHANTOMD_INSTANT(proxy.last_belief, last_belief);
+  fields.Instant(proxy.last_belief, &pb::ProxyStatus::mutable_last_belief);
   out->set_belief_error(WireText(proxy.belief_error));
   out->set_clusters(proxy.clusters);
   out->set_endpoints(proxy.endpoints);
   out->set_stale_endpoints(proxy.stale_endpoints);
   out->set_attempts(proxy.attempts);
   out->set_phantoms(proxy.phantoms);
-  PHANTOMD_DURATION(proxy.admin_poll_duration, admin_poll_duration);
+  fields.Duration(proxy.admin_poll_duration, &pb::ProxyStatus::mutable_admin_poll_duration);
 }
 
 void ReportEncoder::Encode(const ProxyWindow& window, pb::ProxyWindow* out) const {
+  const Fields<pb::ProxyWindow> fields{report_.offset, out};
   out->set_proxy_id(WireText(window.proxy_id.value()));
   out->set_proxy_name(WireText(window.proxy_name));
-  PHANTOMD_INSTANT(window.opened, opened);
-  PHANTOMD_INSTANT(window.closed, closed);
-  PHANTOMD_DURATION(window.closed_error, closed_error);
-  PHANTOMD_INSTANT(window.last_connection, last_connection);
+  fields.Instant(window.opened, &pb::ProxyWindow::mutable_opened);
+  fields.Instant(window.closed, &pb::ProxyWindow::mutable_closed);
+  fields.Duration(window.closed_error, &pb::ProxyWindow::mutable_closed_error);
+  fields.Instant(window.last_connection, &pb::ProxyWindow::mutable_last_connection);
   out->set_attempts(window.attempts);
   out->set_phantoms(window.phantoms);
 }
 
 void ReportEncoder::Encode(const RolloutReport& rollout, Windows windows, pb::Rollout* out) const {
+  const Fields<pb::Rollout> fields{report_.offset, out};
   out->set_name(WireText(rollout.name));
   phantomd::Encode(rollout.workload, out->mutable_workload());
   out->set_from_revision(WireText(rollout.from_revision));
   out->set_to_revision(WireText(rollout.to_revision));
   out->set_departure(static_cast<pb::Departure>(rollout.departure));
-  PHANTOMD_INSTANT(rollout.started, started);
-  PHANTOMD_INSTANT(rollout.finished, finished);
+  fields.Instant(rollout.started, &pb::Rollout::mutable_started);
+  fields.Instant(rollout.finished, &pb::Rollout::mutable_finished);
   out->set_pods_departed(rollout.pods_departed);
   out->set_attempts(rollout.attempts);
   out->set_withdrawn(rollout.withdrawn);
@@ -129,32 +132,34 @@ void ReportEncoder::Encode(const RolloutReport& rollout, Windows windows, pb::Ro
   if (windows == Windows::kWith) {
     for (const ProxyWindow& window : rollout.windows) Encode(window, out->add_windows());
   }
-  PHANTOMD_DURATION(rollout.window_p50, window_p50);
-  PHANTOMD_DURATION(rollout.window_max, window_max);
-  PHANTOMD_DURATION(rollout.wait_p50, wait_p50);
-  PHANTOMD_DURATION(rollout.wait_max, wait_max);
-  PHANTOMD_DURATION(rollout.wait_total, wait_total);
+  fields.Duration(rollout.window_p50, &pb::Rollout::mutable_window_p50);
+  fields.Duration(rollout.window_max, &pb::Rollout::mutable_window_max);
+  fields.Duration(rollout.wait_p50, &pb::Rollout::mutable_wait_p50);
+  fields.Duration(rollout.wait_max, &pb::Rollout::mutable_wait_max);
+  fields.Duration(rollout.wait_total, &pb::Rollout::mutable_wait_total);
   out->set_stranded(rollout.stranded);
   SetCounts(rollout.stranded_by_end, out->mutable_stranded_by_end());
 }
 
 void ReportEncoder::Encode(const Holder& holder, pb::Holder* out) const {
+  const Fields<pb::Holder> fields{report_.offset, out};
   phantomd::Encode(holder.pod, out->mutable_pod());
-  PHANTOMD_INSTANT(holder.acquired, acquired);
-  PHANTOMD_INSTANT(holder.withdrawn, withdrawn);
-  PHANTOMD_INSTANT(holder.released_not_before, released_not_before);
-  PHANTOMD_INSTANT(holder.released_not_after, released_not_after);
+  fields.Instant(holder.acquired, &pb::Holder::mutable_acquired);
+  fields.Instant(holder.withdrawn, &pb::Holder::mutable_withdrawn);
+  fields.Instant(holder.released_not_before, &pb::Holder::mutable_released_not_before);
+  fields.Instant(holder.released_not_after, &pb::Holder::mutable_released_not_after);
   out->set_departure(static_cast<pb::Departure>(holder.departure));
   out->set_evidence(WireText(holder.evidence));
 }
 
 void ReportEncoder::Encode(const Connection& connection, pb::Connection* out) const {
+  const Fields<pb::Connection> fields{report_.offset, out};
   out->set_proxy_id(WireText(connection.proxy_id.value()));
   out->set_proxy_name(WireText(connection.proxy_name));
   out->set_initiator(static_cast<pb::Initiator>(connection.initiator));
   out->set_source(connection.source.ToString());
   out->set_destination(connection.destination.ToString());
-  PHANTOMD_INSTANT(connection.started, started);
+  fields.Instant(connection.started, &pb::Connection::mutable_started);
   // Always there: a connect that failed on the spot took no time, which is known.
   *out->mutable_duration() = TimeUtil::NanosecondsToDuration(connection.duration.count());
   out->set_outcome(static_cast<pb::Outcome>(connection.outcome));
@@ -167,18 +172,19 @@ void ReportEncoder::Encode(const Connection& connection, pb::Connection* out) co
   out->set_layer(static_cast<pb::Layer>(connection.layer));
   out->set_cluster(WireText(connection.cluster));
   out->set_rollout(WireText(RolloutOf(connection)));
-  const auto set_holder = [&](const Holder& holder, auto mutable_field) {
-    if (!holder.pod.uid.empty()) Encode(holder, mutable_field());
+  const auto set_holder = [&](const Holder& holder, pb::Holder* (pb::Connection::*field)()) {
+    if (!holder.pod.uid.empty()) Encode(holder, (out->*field)());
   };
-  set_holder(connection.last_holder, [&] { return out->mutable_last_holder(); });
-  set_holder(connection.current_holder, [&] { return out->mutable_current_holder(); });
-  set_holder(connection.holder_at_outcome, [&] { return out->mutable_holder_at_outcome(); });
-  PHANTOMD_DURATION(connection.since_withdrawn, since_withdrawn);
-  PHANTOMD_DURATION(connection.since_dead, since_dead);
+  set_holder(connection.last_holder, &pb::Connection::mutable_last_holder);
+  set_holder(connection.current_holder, &pb::Connection::mutable_current_holder);
+  set_holder(connection.holder_at_outcome, &pb::Connection::mutable_holder_at_outcome);
+  fields.Duration(connection.since_withdrawn, &pb::Connection::mutable_since_withdrawn);
+  fields.Duration(connection.since_dead, &pb::Connection::mutable_since_dead);
   out->set_socket_cookie(connection.socket_cookie);
 }
 
 void ReportEncoder::Encode(const StaleEndpointReport& endpoint, pb::StaleEndpoint* out) const {
+  const Fields<pb::StaleEndpoint> fields{report_.offset, out};
   out->set_proxy_id(WireText(endpoint.proxy_id.value()));
   out->set_proxy_name(WireText(endpoint.proxy_name));
   out->set_cluster(WireText(endpoint.cluster));
@@ -186,13 +192,14 @@ void ReportEncoder::Encode(const StaleEndpointReport& endpoint, pb::StaleEndpoin
   out->set_destination_class(static_cast<pb::DestinationClass>(endpoint.destination));
   out->set_cause(static_cast<pb::Cause>(endpoint.cause));
   if (!endpoint.holder.pod.uid.empty()) Encode(endpoint.holder, out->mutable_holder());
-  PHANTOMD_INSTANT(endpoint.believed_since, believed_since);
+  fields.Instant(endpoint.believed_since, &pb::StaleEndpoint::mutable_believed_since);
 }
 
 void ReportEncoder::Encode(const AddressExplanation& explanation,
                            pb::AddressExplanation* out) const {
+  const Fields<pb::AddressExplanation> fields{report_.offset, out};
   out->set_address(AddressText(explanation.address));
-  PHANTOMD_INSTANT(explanation.time, time);
+  fields.Instant(explanation.time, &pb::AddressExplanation::mutable_time);
   out->set_destination_class(static_cast<pb::DestinationClass>(explanation.destination));
   out->set_certainty(static_cast<pb::Certainty>(explanation.certainty));
   out->set_unknown_reason(static_cast<pb::UnknownReason>(explanation.unknown_reason));
@@ -203,16 +210,14 @@ void ReportEncoder::Encode(const AddressExplanation& explanation,
     entry->set_proxy_name(WireText(line.proxy_name));
     entry->set_cluster(WireText(line.cluster));
     entry->set_believes(line.believes);
-    SetInstant(report_.offset, line.first_seen, [&] { return entry->mutable_first_seen(); });
-    SetInstant(report_.offset, line.last_seen, [&] { return entry->mutable_last_seen(); });
-    SetInstant(report_.offset, line.gone_by, [&] { return entry->mutable_gone_by(); });
+    const Fields<pb::AddressExplanation::Belief> of_belief{report_.offset, entry};
+    of_belief.Instant(line.first_seen, &pb::AddressExplanation::Belief::mutable_first_seen);
+    of_belief.Instant(line.last_seen, &pb::AddressExplanation::Belief::mutable_last_seen);
+    of_belief.Instant(line.gone_by, &pb::AddressExplanation::Belief::mutable_gone_by);
     entry->set_health(WireText(line.health));
   }
   for (const auto& connection : explanation.recent) Encode(*connection, out->add_recent());
 }
-
-#undef PHANTOMD_INSTANT
-#undef PHANTOMD_DURATION
 
 std::string ReportEncoder::RolloutOf(const Connection& connection) const {
   const auto found = report_.rollout_of.find(connection.last_holder.pod.uid);
