@@ -1,0 +1,128 @@
+"""How the scene leaves nothing behind, whatever ends it.
+
+Everything the scene makes carries its prefix: network namespaces are named after it, and every
+process that it starts lives below one cgroup of that name. So the clean-up needs no list that an
+interruption could leave incomplete: it ends the processes it finds in that cgroup (by pid),
+removes the namespaces of that name (their links, routes and nftables go with them), the cgroup,
+and the working folder.
+"""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import time
+
+NETNS_DIR = "/run/netns"
+
+
+class Interrupted(Exception):
+    """A signal asked the scene to end."""
+
+    def __init__(self, number):
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+def raise_on_signals():
+    """Turns the first SIGINT, SIGTERM or SIGHUP into Interrupted; later ones are ignored.
+
+    The clean-up that follows takes a second or two, and a second Ctrl-C must not cut it short.
+    """
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+    def handle(number, _frame):
+        for other in numbers:
+            signal.signal(other, signal.SIG_IGN)
+        raise Interrupted(number)
+
+    for number in numbers:
+        signal.signal(number, handle)
+
+
+def ignore_signals():
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def cgroup2_mount():
+    """Where this machine has its cgroup v2 tree: /sys/fs/cgroup, or beside v1 controllers."""
+    with open("/proc/mounts", encoding="utf-8") as mounts:
+        for line in mounts:
+            _, point, kind, *_ = line.split()
+            if kind == "cgroup2":
+                return point
+    raise RuntimeError("no cgroup v2 tree is mounted; `mount -t cgroup2 none /sys/fs/cgroup` gives one")
+
+
+def _pids_below(cgroup):
+    pids = []
+    for folder, _, files in os.walk(cgroup):
+        if "cgroup.procs" in files:
+            try:
+                with open(os.path.join(folder, "cgroup.procs"), encoding="utf-8") as procs:
+                    pids += [int(line) for line in procs]
+            except OSError:
+                pass  # The folder went away meanwhile.
+    return pids
+
+
+def end_processes(cgroup, patience=10.0):
+    """Ends every process below `cgroup` and waits until the last one is gone."""
+    deadline = time.monotonic() + patience
+    while pids := _pids_below(cgroup):
+        for pid in pids:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        while True:  # Our own children stay zombies until they are waited for.
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"processes {pids} below {cgroup} do not end")
+        time.sleep(0.01)
+
+
+def remove_cgroup(cgroup, patience=10.0):
+    deadline = time.monotonic() + patience
+    for folder, _, _ in os.walk(cgroup, topdown=False):
+        while True:
+            try:
+                os.rmdir(folder)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                # A process that was just reaped keeps its cgroup busy for another moment.
+                if error.errno != errno.EBUSY or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+                continue
+            break
+
+
+def namespaces(prefix):
+    try:
+        return sorted(name for name in os.listdir(NETNS_DIR) if name.startswith(prefix + "-"))
+    except FileNotFoundError:
+        return []
+
+
+def remove_namespaces(prefix):
+    for name in namespaces(prefix):
+        subprocess.run(["ip", "netns", "delete", name], check=True)
+
+
+def remove_all(prefix, cgroup, folder):
+    """Removes everything of one scene. Safe to call when part of it, or nothing, exists."""
+    with contextlib.ExitStack() as steps:  # Runs them last to first, each even if one before failed.
+        steps.callback(shutil.rmtree, folder, ignore_errors=True)
+        steps.callback(remove_cgroup, cgroup)
+        steps.callback(remove_namespaces, prefix)
+        steps.callback(end_processes, cgroup)
