@@ -1,0 +1,98 @@
+// KernelProbe: the loaded BPF programs, their maps and ring buffers. Raw records come out; what
+// they mean is decided by its users.
+//
+// Whether a hook exists is found out by loading it, not by the kernel's version or build options:
+// some kernels refuse what their configuration promises. A missing hook that only narrows the view
+// becomes a sentence in limitations(); any other failure is one clear sentence in the Status.
+//
+// Records are not announced one by one (a wake-up costs more than a connect): take them on a timer,
+// 10 to 20 times a second. wake_fd() becomes readable earlier when a ring fills or a proxy's
+// process begins or ends.
+//
+// Thread-compatible. Everything in the kernel goes away with the object.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "bpf/connect_event.h"
+
+struct connect_bpf;
+struct ring_buffer;
+
+namespace phantomd {
+
+struct KernelProbeOptions {
+  uint32_t ring_bytes = 4 * 1024 * 1024;  // a power of two, at least a page; a record takes 136
+  uint64_t host_netns_cookie = 0;         // there only the proxies' cgroups are watched; 0: unknown
+  std::string btf_path = "/sys/kernel/btf/vmlinux";
+};
+
+using ConnectRecord = std::variant<connect_record, accept_record>;
+
+// Sums over all CPUs since the probe was loaded, by connect_record_kind. For each kind, what
+// happened = submitted + lost + storage_failed + unreadable.
+using KernelTotals = std::array<connect_counters, CONNECT_COUNTER_KINDS>;
+
+class KernelProbe {
+ public:
+  static absl::StatusOr<std::unique_ptr<KernelProbe>> Load(const KernelProbeOptions& options);
+  ~KernelProbe();
+  KernelProbe(const KernelProbe&) = delete;
+  KernelProbe& operator=(const KernelProbe&) = delete;
+
+  // Records every connect and accept of the namespace.
+  absl::Status Watch(uint64_t netns_cookie);
+  // Records the connects of tasks in this cgroup alone, where nothing watches the whole namespace.
+  absl::Status WatchCgroup(uint64_t netns_cookie, uint64_t cgroup_id);
+  absl::Status Unwatch(uint64_t netns_cookie);
+  absl::Status UnwatchCgroup(uint64_t netns_cookie, uint64_t cgroup_id);
+  // The namespaces watched now, those included that the exec program has added by itself.
+  std::vector<uint64_t> Watched() const;
+
+  // Reports the end of a process that began before the probe was loaded.
+  absl::Status FollowProcess(uint32_t process_id);
+
+  // At most `limit` records in the order in which the kernel made them; fewer than `limit`: the
+  // ring was empty.
+  std::vector<ConnectRecord> TakeConnects(size_t limit);
+  std::vector<process_record> TakeProcesses();
+
+  KernelTotals ReadTotals() const;
+  int wake_fd() const { return wake_fd_; }
+  const std::vector<std::string>& limitations() const { return limitations_; }
+
+ private:
+  struct Closer {
+    void operator()(connect_bpf* bpf) const;
+    void operator()(ring_buffer* ring) const;
+  };
+  using Skeleton = std::unique_ptr<connect_bpf, Closer>;
+
+  KernelProbe() = default;
+  static absl::StatusOr<Skeleton> OpenAndLoad(const KernelProbeOptions& options, bool optional);
+  absl::Status AttachAll();
+  absl::Status OpenRings();
+  static int OnConnect(void* self, void* data, size_t size);
+  static int OnProcess(void* self, void* data, size_t size);
+
+  Skeleton bpf_;
+  std::unique_ptr<ring_buffer, Closer> records_;
+  std::unique_ptr<ring_buffer, Closer> processes_;
+  int wake_fd_ = -1;
+  std::vector<std::string> limitations_;
+
+  // Filled while a Take runs.
+  size_t limit_ = 0;
+  std::vector<ConnectRecord> taken_connects_;
+  std::vector<process_record> taken_processes_;
+};
+
+}  // namespace phantomd

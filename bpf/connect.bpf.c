@@ -1,0 +1,503 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// Records every TCP connect of the watched network namespaces, from its SYN to its outcome.
+//
+// The least that must happen in the kernel: filter by namespace, remember who connected, submit one
+// record of raw facts when the outcome is known. The kernel's own state machine drives it:
+//
+//   inet_sock_set_state  -> SYN_SENT     remember time and identity in the socket's storage
+//                        -> ESTABLISHED  submit; or, on a listener's child, submit an accept
+//                        -> CLOSE        submit
+//   inet_sk_error_report in SYN_SENT     remember the ICMP error
+//   tcp_receive_reset    in SYN_SENT     remember the RST
+//   sys_exit_connect                     submit a failure that never reached SYN_SENT
+//   sched_process_exec                   watch the namespace of a process named like a proxy
+//   sched_process_exit                   tell that such a process ended
+//
+// At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
+// task only on the way to SYN_SENT: identity is taken there and nowhere else.
+// libbpf's headers need the kernel types before them.
+// clang-format off
+#include "bpf/vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf/connect_event.h"
+// clang-format on
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+// Set before loading. A full wake-up costs more than a connect, so the consumer reads on a timer
+// and is woken only above this fill of the ring.
+const volatile __u64 wakeup_bytes = 512 * 1024;
+// The host's own namespace holds far more than the proxy: there only the proxy's cgroup is watched.
+// 0: not known.
+const volatile __u64 host_netns_cookie = 0;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4 * 1024 * 1024);
+} records SEC(".maps");
+
+// Apart from `records`, so that a storm of connects never hides a new proxy.
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 256 * 1024);
+} processes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, __u64);  // netns cookie: unlike the inode number never used again
+  __type(value, struct watch_entry);
+} watched SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 4096);
+  __type(key, struct cgroup_key);
+  __type(value, __u8);
+} watched_cgroups SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, __u32);  // process ID
+  __type(value, __u8);
+} proxy_processes SEC(".maps");
+
+// Failed attempts whose connect(2) has yet to return, or will return the error when called again:
+// that return is a report, not another attempt. Keyed by socket cookie, which is never used again,
+// so that an entry nobody asks for does no harm until it is the oldest.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, __u64);
+  __type(value, __u8);
+} unreturned SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, CONNECT_COUNTER_KINDS);
+  __type(key, __u32);
+  __type(value, struct connect_counters);
+} counters SEC(".maps");
+
+enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
+
+struct attempt {
+  __u64 started_ns;
+  __u64 cgroup_id;
+  __u64 process_start_ns;
+  __u32 process_id;
+  __u32 thread_id;
+  __u8 state;  // enum attempt_state
+  __u8 flags;  // enum connect_record_flags
+  __u8 icmp_type;
+  __u8 icmp_code;
+  __u16 icmp_error;
+  __u16 pad;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct attempt);
+} attempts SEC(".maps");
+
+static __always_inline struct connect_counters* counters_of(__u32 kind) {
+  return bpf_map_lookup_elem(&counters, &kind);
+}
+
+static __always_inline void* reserve(__u32 kind, __u64 size) {
+  void* record = bpf_ringbuf_reserve(&records, size, 0);
+  struct connect_counters* counter = counters_of(kind);
+  if (counter) {
+    if (record)
+      counter->submitted++;
+    else
+      counter->lost++;
+  }
+  return record;
+}
+
+static __always_inline void submit(void* record) {
+  bpf_ringbuf_submit(record, bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes
+                                 ? BPF_RB_FORCE_WAKEUP
+                                 : BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void map_v4(__u8 out[16], __be32 v4) {
+  __u32* words = (__u32*)out;
+  words[0] = 0;
+  words[1] = 0;
+  words[2] = bpf_htonl(0xffff);
+  words[3] = v4;
+}
+
+static __always_inline void copy_v6(__u8 out[16], const struct in6_addr* v6) {
+  __u32* words = (__u32*)out;
+  words[0] = v6->in6_u.u6_addr32[0];
+  words[1] = v6->in6_u.u6_addr32[1];
+  words[2] = v6->in6_u.u6_addr32[2];
+  words[3] = v6->in6_u.u6_addr32[3];
+}
+
+// `sk` must be one that the tracepoint itself was given: only that one is read without a probe.
+static __always_inline void copy_addresses(struct sock* sk, __u8 local[16], __u8 remote[16]) {
+  if (sk->__sk_common.skc_family == AF_INET6) {
+    copy_v6(local, &sk->__sk_common.skc_v6_rcv_saddr);
+    copy_v6(remote, &sk->__sk_common.skc_v6_daddr);
+  } else {
+    map_v4(local, sk->__sk_common.skc_rcv_saddr);
+    map_v4(remote, sk->__sk_common.skc_daddr);
+  }
+}
+
+static __always_inline bool is_mapped(const __u8 address[16]) {
+  const __u32* words = (const __u32*)address;
+  return words[0] == 0 && words[1] == 0 && words[2] == bpf_htonl(0xffff);
+}
+
+static __always_inline bool is_loopback(const __u8 address[16]) {
+  const __u32* words = (const __u32*)address;
+  if (is_mapped(address)) return address[12] == 127;
+  return words[0] == 0 && words[1] == 0 && words[2] == 0 && words[3] == bpf_htonl(1);
+}
+
+// Traffic inside a pod: to loopback, to the pod's own address, or from Istio's inbound side (which
+// connects from 127.0.0.6, ::6 in IPv6, to the application).
+static __always_inline bool stays_in_pod(const __u8 source[16], const __u8 destination[16]) {
+  const __u32* s = (const __u32*)source;
+  const __u32* d = (const __u32*)destination;
+  if (is_loopback(destination)) return true;
+  if (s[0] == d[0] && s[1] == d[1] && s[2] == d[2] && s[3] == d[3]) return true;
+  if (is_mapped(source)) return s[3] == bpf_htonl(0x7f000006);
+  return s[0] == 0 && s[1] == 0 && s[2] == 0 && s[3] == bpf_htonl(6);
+}
+
+static __always_inline bool cgroup_is_watched(__u64 netns_cookie) {
+  struct cgroup_key key = {
+      .netns_cookie = netns_cookie,
+      .cgroup_id = bpf_get_current_cgroup_id(),
+  };
+  return bpf_map_lookup_elem(&watched_cgroups, &key) != 0;
+}
+
+static __always_inline void begin_attempt(struct sock* sk, const struct watch_entry* watch,
+                                          __u64 netns_cookie) {
+  __u8 source[16] = {};
+  __u8 destination[16] = {};
+  copy_addresses(sk, source, destination);
+  struct attempt* attempt;
+  if (stays_in_pod(source, destination) ||
+      ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie))) {
+    // A socket may be connected again: what an earlier attempt left is not about this one.
+    attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+    if (attempt) attempt->state = ATTEMPT_NONE;
+    return;
+  }
+  attempt = bpf_sk_storage_get(&attempts, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+  if (!attempt) {
+    struct connect_counters* counter = counters_of(CONNECT_RECORD_ATTEMPT);
+    if (counter) counter->storage_failed++;
+    return;
+  }
+  struct task_struct* task = bpf_get_current_task_btf();
+  attempt->started_ns = bpf_ktime_get_boot_ns();
+  attempt->cgroup_id = bpf_get_current_cgroup_id();
+  attempt->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+  attempt->process_id = task->tgid;
+  attempt->thread_id = task->pid;
+  attempt->state = ATTEMPT_CONNECTING;
+  attempt->flags = 0;
+  attempt->icmp_type = 0;
+  attempt->icmp_code = 0;
+  attempt->icmp_error = 0;
+}
+
+static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
+                                        const struct attempt* attempt, __u64 netns_cookie,
+                                        bool established) {
+  const __u64 socket_cookie = bpf_get_socket_cookie(sk);
+  __u8 flags = attempt->flags;
+  if (established) flags |= CONNECT_FLAG_ESTABLISHED;
+  if (tcp->segs_out) flags |= CONNECT_FLAG_SYN_SENT;
+
+  // Whoever closes or resets the socket will not see the error again through connect(2).
+  if (!established && !sk->sk_shutdown) {
+    const __u8 one = 1;
+    bpf_map_update_elem(&unreturned, &socket_cookie, &one, BPF_ANY);
+  }
+
+  struct connect_record* record = reserve(CONNECT_RECORD_ATTEMPT, sizeof(*record));
+  if (!record) return;
+  record->kind = CONNECT_RECORD_ATTEMPT;
+  record->flags = flags;
+  record->shutdown = sk->sk_shutdown;
+  record->icmp_type = attempt->icmp_type;
+  record->icmp_code = attempt->icmp_code;
+  record->pad[0] = record->pad[1] = record->pad[2] = 0;
+  record->started_ns = attempt->started_ns;
+  record->ended_ns = bpf_ktime_get_boot_ns();
+  record->netns_cookie = netns_cookie;
+  record->socket_cookie = socket_cookie;
+  record->cgroup_id = attempt->cgroup_id;
+  record->process_start_ns = attempt->process_start_ns;
+  record->process_id = attempt->process_id;
+  record->thread_id = attempt->thread_id;
+  record->uid = sk->sk_uid.val;
+  // The timer's count is cleared by the answer and the total is not raised when sending fails.
+  __u32 retransmits = tcp->total_retrans;
+  if (tcp->inet_conn.icsk_retransmits > retransmits) retransmits = tcp->inet_conn.icsk_retransmits;
+  record->retransmits = retransmits;
+  copy_addresses(sk, record->source, record->destination);
+  // skc_num is already 0 on the way to CLOSE; inet_sport is still right.
+  record->source_port = bpf_ntohs(tcp->inet_conn.icsk_inet.inet_sport);
+  record->destination_port = bpf_ntohs(sk->__sk_common.skc_dport);
+  record->error = sk->sk_err;
+  record->soft_error = sk->sk_err_soft;
+  record->icmp_error = attempt->icmp_error;
+  record->pad2 = 0;
+  record->client_isn = established ? tcp->snd_una : 0;
+  record->server_isn = established ? tcp->rcv_nxt : 0;
+  record->pad3 = 0;
+  submit(record);
+}
+
+// The child of a listening socket inherits its owner's uid and cgroup when it is cloned, before
+// anybody calls accept(2).
+static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u64 netns_cookie) {
+  struct accept_record* record = reserve(CONNECT_RECORD_ACCEPT, sizeof(*record));
+  if (!record) return;
+  record->kind = CONNECT_RECORD_ACCEPT;
+  record->pad[0] = record->pad[1] = record->pad[2] = 0;
+  record->uid = sk->sk_uid.val;
+  record->accepted_ns = bpf_ktime_get_boot_ns();
+  record->netns_cookie = netns_cookie;
+  record->cgroup_id = BPF_CORE_READ(sk, sk_cgrp_data.cgroup, kn, id);
+  record->client_isn = tcp->rcv_nxt;
+  record->server_isn = tcp->snd_una;
+  copy_addresses(sk, record->local, record->remote);
+  record->local_port = sk->__sk_common.skc_num;
+  record->remote_port = bpf_ntohs(sk->__sk_common.skc_dport);
+  record->pad2 = 0;
+  submit(record);
+}
+
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
+  const bool was_connecting = old_state == TCP_SYN_SENT || old_state == TCP_SYN_RECV;
+  if (new_state != TCP_SYN_SENT &&
+      !(was_connecting && (new_state == TCP_ESTABLISHED || new_state == TCP_CLOSE)))
+    return 0;
+  if (sk->sk_protocol != IPPROTO_TCP) return 0;
+  __u64 netns_cookie = sk->__sk_common.skc_net.net->net_cookie;
+  struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
+  if (!watch) return 0;
+
+  if (new_state == TCP_SYN_SENT) {
+    begin_attempt(sk, watch, netns_cookie);
+    return 0;
+  }
+  struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
+  if (!tcp) return 0;
+  // A simultaneous open reaches ESTABLISHED through SYN_RECV too, but only a socket that connected
+  // has storage.
+  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+  if (attempt && attempt->state == ATTEMPT_CONNECTING) {
+    const bool established = new_state == TCP_ESTABLISHED;
+    end_attempt(sk, tcp, attempt, netns_cookie, established);
+    attempt->state = established ? ATTEMPT_ESTABLISHED : ATTEMPT_NONE;
+  } else if (old_state == TCP_SYN_RECV && new_state == TCP_ESTABLISHED &&
+             !(watch->flags & WATCH_BY_CGROUP)) {
+    accepted(sk, tcp, netns_cookie);
+  }
+  return 0;
+}
+
+// An IPv4 ICMP error is found in the socket's error queue, also when it arrives inside connect(2)
+// itself: there the kernel only sets sk_err_soft, which SO_ERROR clears again, so that a later
+// close looks like a caller that lost patience.
+SEC("tp_btf/inet_sk_error_report")
+int BPF_PROG(on_error_report, struct sock* sk) {
+  if (sk->__sk_common.skc_state != TCP_SYN_SENT || sk->sk_protocol != IPPROTO_TCP) return 0;
+  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+  if (!attempt || attempt->state != ATTEMPT_CONNECTING) return 0;
+  const __u64 head = (__u64)sk + bpf_core_field_offset(struct sock, sk_error_queue);
+  struct sk_buff* newest = sk->sk_error_queue.prev;
+  if (!newest || (__u64)newest == head) return 0;  // an empty queue points to itself
+  struct sock_exterr_skb* error = (void*)newest + bpf_core_field_offset(struct sk_buff, cb);
+  const __u8 origin = BPF_CORE_READ(error, ee.ee_origin);
+  if (origin != SO_EE_ORIGIN_ICMP && origin != SO_EE_ORIGIN_ICMP6) return 0;
+  attempt->icmp_type = BPF_CORE_READ(error, ee.ee_type);
+  attempt->icmp_code = BPF_CORE_READ(error, ee.ee_code);
+  attempt->icmp_error = BPF_CORE_READ(error, ee.ee_errno);
+  attempt->flags |= CONNECT_FLAG_ICMP;
+  return 0;
+}
+
+SEC("tp_btf/tcp_receive_reset")
+int BPF_PROG(on_receive_reset, struct sock* sk) {
+  if (sk->__sk_common.skc_state != TCP_SYN_SENT && sk->__sk_common.skc_state != TCP_SYN_RECV)
+    return 0;
+  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+  if (attempt && attempt->state == ATTEMPT_CONNECTING) attempt->flags |= CONNECT_FLAG_RST;
+  return 0;
+}
+
+static __always_inline struct sock* socket_of(struct task_struct* task, __u32 fd) {
+  struct fdtable* table = BPF_CORE_READ(task, files, fdt);
+  if (fd >= BPF_CORE_READ(table, max_fds)) return 0;
+  struct file** files = BPF_CORE_READ(table, fd);
+  struct file* file = 0;
+  if (bpf_probe_read_kernel(&file, sizeof(file), files + fd)) return 0;
+  struct socket* socket = BPF_CORE_READ(file, private_data);
+  return BPF_CORE_READ(socket, sk);
+}
+
+struct socket_address {
+  __u16 family;
+  __be16 port;
+  union {
+    __be32 v4;
+    struct {
+      __be32 flow;
+      __u8 v6[16];
+    };
+  };
+};
+
+// connect(2) failed without a state change: no route, or a route that forbids it. The arguments
+// are still in the registers that the system call saved, so no program is needed at its entry.
+SEC("tracepoint/syscalls/sys_exit_connect")
+int on_connect_return(struct sys_exit_context* context) {
+  const __s64 error = -context->ret;
+  if (error != ENETUNREACH && error != EHOSTUNREACH && error != EINVAL && error != EACCES &&
+      error != EPERM && error != EADDRNOTAVAIL && error != ECONNABORTED)
+    return 0;
+  struct task_struct* task = bpf_get_current_task_btf();
+  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
+  // The errors above come from the socket layer: the descriptor was a socket.
+  struct sock* sk = socket_of(task, PT_REGS_PARM1_CORE_SYSCALL(regs));
+  if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP) return 0;
+  __u64 netns_cookie = BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie);
+  struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
+  if (!watch) return 0;
+  __u64 socket_cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+  if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return 0;
+  if (error == ECONNABORTED) return 0;
+  if ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie)) return 0;
+
+  struct socket_address address = {};
+  if (bpf_probe_read_user(&address, sizeof(address), (void*)PT_REGS_PARM2_CORE_SYSCALL(regs))) {
+    struct connect_counters* counter = counters_of(CONNECT_RECORD_SYNC_FAILURE);
+    if (counter) counter->unreadable++;
+    return 0;
+  }
+  __u8 destination[16] = {};
+  if (address.family == AF_INET)
+    map_v4(destination, address.v4);
+  else if (address.family == AF_INET6)
+    __builtin_memcpy(destination, address.v6, sizeof(destination));
+  else
+    return 0;  // AF_UNSPEC takes a connection down
+  if (is_loopback(destination)) return 0;
+
+  struct connect_record* record = reserve(CONNECT_RECORD_SYNC_FAILURE, sizeof(*record));
+  if (!record) return 0;
+  __builtin_memset(record, 0, sizeof(*record));
+  record->kind = CONNECT_RECORD_SYNC_FAILURE;
+  record->started_ns = record->ended_ns = bpf_ktime_get_boot_ns();
+  record->netns_cookie = netns_cookie;
+  record->socket_cookie = socket_cookie;
+  record->cgroup_id = bpf_get_current_cgroup_id();
+  record->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+  record->process_id = task->tgid;
+  record->thread_id = task->pid;
+  record->uid = BPF_CORE_READ(sk, sk_uid.val);
+  __builtin_memcpy(record->destination, destination, sizeof(destination));
+  record->destination_port = bpf_ntohs(address.port);
+  record->error = error;
+  submit(record);
+  return 0;
+}
+
+// Names by which a proxy's process is recognised before anybody has looked at it. User space looks
+// at the executable and forgets the namespace again where the name deceived.
+static __always_inline bool named_like_proxy(const char comm[16]) {
+  const bool envoy =
+      comm[0] == 'e' && comm[1] == 'n' && comm[2] == 'v' && comm[3] == 'o' && comm[4] == 'y';
+  const bool ztunnel = comm[0] == 'z' && comm[1] == 't' && comm[2] == 'u' && comm[3] == 'n' &&
+                       comm[4] == 'n' && comm[5] == 'e' && comm[6] == 'l';
+  const bool pilot_agent = comm[0] == 'p' && comm[1] == 'i' && comm[2] == 'l' && comm[3] == 'o' &&
+                           comm[4] == 't' && comm[5] == '-' && comm[6] == 'a';
+  return envoy || ztunnel || pilot_agent;
+}
+
+static __always_inline void submit_process(__u32 kind, struct task_struct* task, __u64 netns_cookie,
+                                           __u64 cgroup_id) {
+  struct process_record* record = bpf_ringbuf_reserve(&processes, sizeof(*record), 0);
+  struct connect_counters* counter = counters_of(kind);
+  if (counter) {
+    if (record)
+      counter->submitted++;
+    else
+      counter->lost++;
+  }
+  if (!record) return;
+  record->kind = kind;
+  record->pad[0] = record->pad[1] = record->pad[2] = 0;
+  record->process_id = task->tgid;
+  record->observed_ns = bpf_ktime_get_boot_ns();
+  record->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+  record->netns_cookie = netns_cookie;
+  record->cgroup_id = cgroup_id;
+  record->uid = bpf_get_current_uid_gid();
+  record->pad2 = 0;
+  bpf_get_current_comm(record->comm, sizeof(record->comm));
+  // Rare, and somebody new is to be looked at: wake the reader.
+  bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct* task, pid_t old_pid, struct linux_binprm* binprm) {
+  char comm[16] = {};
+  bpf_get_current_comm(comm, sizeof(comm));
+  if (!named_like_proxy(comm)) return 0;
+  __u32 process_id = task->tgid;
+  const __u8 one = 1;
+  bpf_map_update_elem(&proxy_processes, &process_id, &one, BPF_ANY);
+
+  __u64 netns_cookie = BPF_CORE_READ(task, nsproxy, net_ns, net_cookie);
+  struct watch_entry entry = {};
+  struct cgroup_key key = {
+      .netns_cookie = netns_cookie,
+      .cgroup_id = bpf_get_current_cgroup_id(),
+  };
+  if (host_netns_cookie && netns_cookie == host_netns_cookie) {
+    entry.flags = WATCH_BY_CGROUP;
+    bpf_map_update_elem(&watched_cgroups, &key, &one, BPF_ANY);
+  }
+  bpf_map_update_elem(&watched, &netns_cookie, &entry, BPF_NOEXIST);
+  submit_process(CONNECT_RECORD_EXEC, task, netns_cookie, key.cgroup_id);
+  return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct* task) {
+  __u32 process_id = task->tgid;
+  if (!bpf_map_lookup_elem(&proxy_processes, &process_id)) return 0;
+  // Fires for every thread; the process has ended with the last one.
+  if (BPF_CORE_READ(task, signal, live.counter) != 0) return 0;
+  bpf_map_delete_elem(&proxy_processes, &process_id);
+  submit_process(CONNECT_RECORD_EXIT, task, 0, 0);
+  return 0;
+}

@@ -1,0 +1,216 @@
+/* The kernel types that the BPF programs read, and nothing else.
+ *
+ * Written by hand rather than dumped from a build host: every field is relocated by CO-RE against
+ * the running kernel's BTF at load time, so that only names and types matter here, neither order
+ * nor offsets nor the fields left out. Every field exists under this name from 5.15 on.
+ */
+#ifndef __VMLINUX_H__ /* the name by which libbpf's headers know that kernel types are present */
+#define __VMLINUX_H__
+
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef unsigned long long __u64;
+typedef signed char __s8;
+typedef short __s16;
+typedef int __s32;
+typedef long long __s64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef __s32 pid_t;
+typedef _Bool bool;
+enum { false = 0, true = 1 };
+
+/* Values of the kernel's user-space interface, which never change. */
+enum bpf_map_type {
+  BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+  BPF_MAP_TYPE_LRU_HASH = 9,
+  BPF_MAP_TYPE_SK_STORAGE = 24,
+  BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
+enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
+enum { BPF_RB_AVAIL_DATA = 0 };
+
+enum { AF_INET = 2, AF_INET6 = 10 };
+enum { IPPROTO_TCP = 6 };
+enum {
+  TCP_ESTABLISHED = 1,
+  TCP_SYN_SENT = 2,
+  TCP_SYN_RECV = 3,
+  TCP_CLOSE = 7,
+};
+enum { SO_EE_ORIGIN_ICMP = 2, SO_EE_ORIGIN_ICMP6 = 3 };
+enum {
+  EPERM = 1,
+  EACCES = 13,
+  EINVAL = 22,
+  EADDRNOTAVAIL = 99,
+  ENETUNREACH = 101,
+  ECONNABORTED = 103,
+  EHOSTUNREACH = 113,
+};
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+  int counter;
+} atomic_t;
+
+typedef struct {
+  __s64 counter;
+} atomic64_t;
+
+typedef struct {
+  __u32 val;
+} kuid_t;
+
+struct kernfs_node {
+  __u64 id;
+};
+
+struct cgroup {
+  struct kernfs_node* kn;
+};
+
+struct sock_cgroup_data {
+  struct cgroup* cgroup;
+};
+
+struct net {
+  __u64 net_cookie;
+};
+
+typedef struct {
+  struct net* net;
+} possible_net_t;
+
+struct in6_addr {
+  union {
+    __u8 u6_addr8[16];
+    __be32 u6_addr32[4];
+  } in6_u;
+};
+
+struct sk_buff {
+  char cb[48];
+};
+
+struct sk_buff_head {
+  struct sk_buff* prev;
+};
+
+struct sock_extended_err {
+  __u32 ee_errno;
+  __u8 ee_origin;
+  __u8 ee_type;
+  __u8 ee_code;
+};
+
+struct sock_exterr_skb {
+  struct sock_extended_err ee;
+};
+
+struct sock_common {
+  __be32 skc_daddr;
+  __be32 skc_rcv_saddr;
+  __be16 skc_dport;
+  __u16 skc_num;
+  unsigned short skc_family;
+  volatile unsigned char skc_state;
+  possible_net_t skc_net;
+  struct in6_addr skc_v6_daddr;
+  struct in6_addr skc_v6_rcv_saddr;
+  atomic64_t skc_cookie;
+};
+
+struct sock {
+  struct sock_common __sk_common;
+  struct sk_buff_head sk_error_queue;
+  int sk_err;
+  int sk_err_soft;
+  kuid_t sk_uid;
+  __u16 sk_protocol;
+  __u8 sk_shutdown;
+  struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct inet_sock {
+  __be16 inet_sport;
+};
+
+struct inet_connection_sock {
+  struct inet_sock icsk_inet;
+  __u8 icsk_retransmits;
+};
+
+struct tcp_sock {
+  struct inet_connection_sock inet_conn;
+  __u32 segs_out;
+  __u32 rcv_nxt;
+  __u32 snd_una;
+  __u32 total_retrans;
+};
+
+struct socket {
+  struct sock* sk;
+};
+
+struct file {
+  void* private_data;
+};
+
+struct fdtable {
+  unsigned int max_fds;
+  struct file** fd;
+};
+
+struct files_struct {
+  struct fdtable* fdt;
+};
+
+struct nsproxy {
+  struct net* net_ns;
+};
+
+struct signal_struct {
+  atomic_t live;
+};
+
+struct task_struct {
+  pid_t pid;
+  pid_t tgid;
+  __u64 start_boottime;
+  struct task_struct* group_leader;
+  struct files_struct* files;
+  struct nsproxy* nsproxy;
+  struct signal_struct* signal;
+  char comm[16];
+};
+
+struct linux_binprm;
+
+/* x86-64; arm64 keeps what libbpf's macros read in user_pt_regs. */
+struct pt_regs {
+  unsigned long di;
+  unsigned long si;
+};
+
+struct user_pt_regs {
+  __u64 regs[31];
+};
+
+#pragma clang attribute pop
+
+/* Context of the syscalls:sys_exit_* tracepoints. */
+struct sys_exit_context {
+  __u64 common;
+  __s64 syscall_number;
+  __s64 ret;
+};
+
+#endif
