@@ -95,6 +95,8 @@ struct JudgeContext {
                                   // and the Node then turned not ready
   Nanos dropped_memory =
       std::chrono::seconds(60);  // how long after its removal an endpoint explains AFTER_REMOVAL
+  Nanos typical_delay = std::chrono::milliseconds(100);  // how old news usually is
+  std::string_view mesh_cluster;  // the mesh's name of this cluster, where known
 };
 
 struct Judgement {

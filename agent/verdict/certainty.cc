@@ -1,0 +1,48 @@
+#include "agent/verdict/certainty.h"
+
+namespace phantomd {
+namespace {
+
+// What the slices say decides between these three.
+bool RestsOnSlices(DestinationClass destination) {
+  return destination == DestinationClass::kLive || destination == DestinationClass::kWithdrawn ||
+         destination == DestinationClass::kReused;
+}
+
+// Its node may be gone: the API learns of that some 40 s later.
+bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
+  return NeverAnswered(attempt) && (chosen.destination == DestinationClass::kLive ||
+                                    chosen.destination == DestinationClass::kWithdrawn);
+}
+
+// Nobody tells which Service was meant, and the address had, or before the horizon may have had,
+// another holder: the proxy may mean that one.
+bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
+  if (chosen.destination != DestinationClass::kLive) return false;
+  const AddressFacts& address = evidence.address;
+  if (!address.other_holder_known && address.history_complete) return false;
+  const size_t index = static_cast<size_t>(chosen.holder - address.holders.data());
+  return MeaningUnder(chosen.listing, index, evidence) != Meaning::kMeant;
+}
+
+// Only a Node's address, or one outside all ranges of pods that are known, is surely no pod's.
+bool MayBePod(const AddressFacts& address) {
+  if (address.node_address) return false;
+  return !address.pod_ranges_known || address.in_pod_range;
+}
+
+}  // namespace
+
+bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evidence& evidence,
+                  const JudgeContext& context) {
+  const AddressFacts& address = evidence.address;
+  if (context.before_watermark || context.poll_missing) return true;
+  if (attempt.adopted) return true;  // its SYN is known by an upper bound only
+  if (chosen.guessed) return true;
+  if (chosen.destination == DestinationClass::kExternal) return MayBePod(address);
+  if (address.pods_broken) return true;
+  if (address.slices_broken && RestsOnSlices(chosen.destination)) return true;
+  return SilentPod(chosen, attempt) || MeaningUnknown(chosen, evidence);
+}
+
+}  // namespace phantomd

@@ -1,0 +1,87 @@
+#include "agent/verdict/eliminate.h"
+
+#include <algorithm>
+
+#include "agent/verdict/cause.h"
+#include "agent/verdict/certainty.h"
+#include "agent/verdict/holders.h"
+#include "agent/verdict/likelihood.h"
+#include "agent/verdict/possibilities.h"
+#include "agent/verdict/service_meaning.h"
+
+namespace phantomd {
+namespace {
+
+bool OneClass(const Possibilities& left) {
+  return std::all_of(left.begin(), left.end(), [&](const Possibility& p) {
+    return p.destination == left.front().destination;
+  });
+}
+
+// Only an untold pod is left, or nothing: somebody answered of whom we know nothing.
+Possibility Unknown(const Possibilities& left, const Evidence& evidence) {
+  if (!left.empty()) return left.front();
+  return {.who = Possibility::Who::kUntold,
+          .destination = DestinationClass::kUnknown,
+          .unknown_reason =
+              evidence.address.pods_broken ? UnknownReason::kFeedGap : UnknownReason::kStartRace};
+}
+
+// No poll can make another class of it: the address never had a holder that could be meant instead.
+bool SurelyLive(const Possibility& chosen, const Evidence& evidence) {
+  return chosen.destination == DestinationClass::kLive && chosen.holder->sure &&
+         !chosen.holder->may_be_withdrawn && evidence.address.history_complete &&
+         !evidence.address.other_holder_known;
+}
+
+Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
+                        const Attempt& attempt, const Evidence& evidence) {
+  using Who = Possibility::Who;
+  const auto any = [&](auto&& holds) { return std::any_of(left.begin(), left.end(), holds); };
+  Wants wants;
+  const bool nobody = any([](const Possibility& p) { return p.who == Who::kNobody; });
+  wants.pod_end = attempt.outcome != Outcome::kEstablished && nobody &&
+                  any([](const Possibility& p) { return p.holder && p.holder->end_untold; });
+  wants.node_news = NeverAnswered(attempt) && chosen.destination == DestinationClass::kLive;
+  if (attempt.initiator != Initiator::kApplication && evidence.proxy_known &&
+      !evidence.answered_after && !SurelyLive(chosen, evidence)) {
+    const bool reused =
+        any([](const Possibility& p) { return p.destination == DestinationClass::kReused; });
+    const bool explained = std::any_of(evidence.listings.begin(), evidence.listings.end(),
+                                       [](const Listing& listing) { return listing.held(); });
+    wants.poll = reused || (evidence.address.ever_held && !explained);
+  }
+  return wants;
+}
+
+}  // namespace
+
+Judgement Eliminate(const Attempt& attempt, const Evidence& evidence, const JudgeContext& context) {
+  Judgement out;
+  Verdict& verdict = out.verdict;
+  if (evidence.address.before_horizon || evidence.syn_before_horizon) {
+    verdict.destination = DestinationClass::kUnknown;
+    verdict.unknown_reason = UnknownReason::kBeforeHorizon;
+    return out;
+  }
+  const Candidates candidates = CandidateClusters(attempt, evidence, context.dropped_memory);
+  const Possibilities left = PossibilitiesLeft(attempt, evidence, candidates, context);
+  const Possibility* likeliest = Likeliest(left, attempt);
+  const Possibility chosen = likeliest != nullptr ? *likeliest : Unknown(left, evidence);
+
+  verdict.destination = chosen.destination;
+  verdict.unknown_reason = chosen.unknown_reason;
+  if (chosen.destination != DestinationClass::kUnknown) {
+    const bool certain = OneClass(left) && !NeverCertain(chosen, attempt, evidence, context);
+    verdict.certainty = certain ? Certainty::kCertain : Certainty::kInferred;
+  }
+  const Explanation explanation = ExplainBelief(chosen, attempt, evidence, candidates);
+  verdict.cause = explanation.cause;
+  verdict.layer = explanation.layer;
+  verdict.cluster = explanation.cluster;
+  NameHolders(chosen, attempt, evidence, context.typical_delay, verdict);
+  out.wants = WhatMoreWouldHelp(left, chosen, attempt, evidence);
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,73 @@
+#include "agent/verdict/evidence.h"
+
+namespace phantomd {
+namespace {
+
+// The longest a SYN can stay out: with tcp_syn_retries at its default of 6 the kernel gives up 127
+// s after it (Linux: 1 + 2 + 4 + ... + 64 s).
+constexpr Nanos kLongestSyn = std::chrono::seconds(127);
+
+// One pod that surely holds the address, in service, and that nobody's Service excludes: nothing is
+// stale here, so the address's history need not be read.
+bool PlainlyLive(const Evidence& evidence) {
+  const AddressFacts& address = evidence.address;
+  if (address.holders.size() != 1 || !address.holders[0].sure ||
+      address.holders[0].may_be_withdrawn) {
+    return false;
+  }
+  for (const Listing& listing : evidence.listings) {
+    if (listing.meanings[0] == Meaning::kNotMeant) return false;
+  }
+  return true;
+}
+
+void GatherListings(const BeliefFacts& facts, const Lifecycle& lifecycle, Evidence& evidence) {
+  for (const ClusterBelief& belief : facts.clusters) {
+    Listing& listing = evidence.listings.emplace_back();
+    listing.belief = belief;
+    listing.service_known = !belief.service.empty() && lifecycle.ServiceKnown(belief.service);
+    for (const PossibleHolder& holder : evidence.address.holders) {
+      listing.meanings.push_back(belief.service.empty()
+                                     ? Meaning::kNoOpinion
+                                     : lifecycle.MeaningOf(belief.service, holder.tenancy.pod));
+    }
+  }
+}
+
+void GatherEarlier(const Attempt& attempt, const Lifecycle& lifecycle, Evidence& evidence) {
+  for (TenancyFacts& tenancy : lifecycle.Tenancies(attempt.destination.ip)) {
+    if (tenancy.acquired.not_before > attempt.started) continue;
+    EarlierTenancy earlier;
+    earlier.withdrawn = lifecycle.WithdrawnBounds(tenancy.pod);
+    for (const Listing& listing : evidence.listings) {
+      earlier.meant = earlier.meant ||
+                      (!listing.belief.service.empty() &&
+                       lifecycle.MeaningOf(listing.belief.service, tenancy.pod) == Meaning::kMeant);
+    }
+    earlier.tenancy = std::move(tenancy);
+    evidence.earlier.push_back(std::move(earlier));
+  }
+}
+
+}  // namespace
+
+Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& lifecycle,
+                const Belief& belief) {
+  Evidence evidence;
+  evidence.address = lifecycle.At(attempt.destination.ip, attempt.started);
+  evidence.proxy_known = !proxy.empty();
+  evidence.syn_before_horizon =
+      attempt.adopted && attempt.started - kLongestSyn < lifecycle.horizon();
+  if (evidence.proxy_known) {
+    const BeliefFacts facts = belief.At(proxy, attempt.destination, attempt.started);
+    evidence.belief_usable = facts.usable;
+    evidence.answered_after = facts.answered_after;
+    GatherListings(facts, lifecycle, evidence);
+    evidence.has_original_dst = belief.HasOriginalDst(proxy);
+    if (evidence.has_original_dst) evidence.original_dst_layer = belief.OriginalDstLayer(proxy);
+  }
+  if (!PlainlyLive(evidence)) GatherEarlier(attempt, lifecycle, evidence);
+  return evidence;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,50 @@
+// Evidence: all that one verdict rests on, as values. Gather reads it from the lifecycle and the
+// belief; everything after that is elimination over these values alone.
+//
+// Example: the belief of the proxy lists 10.0.0.7:8080 in one cluster of the Service shop/catalog,
+// and pod A may hold 10.0.0.7: one listing, whose meanings[0] says whether shop/catalog means A.
+//
+// Plain values; pointers and views are valid until the next Apply or Compact of the Lifecycle and
+// the Belief they came from.
+#pragma once
+
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "agent/belief/belief.h"
+#include "agent/lifecycle/lifecycle.h"
+#include "agent/verdict/attempt.h"
+
+namespace phantomd {
+
+// One cluster of the proxy that lists, or listed, the destination around the SYN.
+struct Listing {
+  ClusterBelief belief;
+  bool service_known = false;                // a slice of its Service was ever listed here
+  absl::InlinedVector<Meaning, 2> meanings;  // of each of AddressFacts.holders, in that order
+  bool held() const { return belief.hold != Hold::kDropped; }
+};
+
+// One tenancy of the address that may lie behind the SYN, for naming whose departure made it stale.
+struct EarlierTenancy {
+  TenancyFacts tenancy;
+  TimeBounds withdrawn;
+  bool meant = false;  // by the Service of a listing
+};
+
+struct Evidence {
+  AddressFacts address;  // at the SYN
+  bool proxy_known = false;
+  bool belief_usable = false;   // a snapshot is close enough to the SYN to speak of it
+  bool answered_after = false;  // a poll requested at or after the SYN was answered, or failed
+  absl::InlinedVector<Listing, 2> listings;
+  bool has_original_dst = false;
+  Layer original_dst_layer = Layer::kUnspecified;
+  bool syn_before_horizon = false;      // an adopted SYN may be older than the index
+  std::vector<EarlierTenancy> earlier;  // newest first; left empty where nothing can be stale
+};
+
+Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& lifecycle,
+                const Belief& belief);
+
+}  // namespace phantomd
