@@ -7,6 +7,8 @@ import time
 
 import hosts
 
+_started = []
+
 
 def wait_until(what, condition, patience):
     """Polls until `condition()` is true and returns its value; RuntimeError after `patience` s."""
@@ -34,8 +36,17 @@ def start(argv, cgroup, netns=None, uid=None, stdout=subprocess.DEVNULL, stderr=
         command += ["nsenter", f"--net={hosts.netns_path(netns)}", "--"]
     if uid:
         command += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
-    return subprocess.Popen(command + argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-                            start_new_session=True)
+    process = subprocess.Popen(command + argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                               start_new_session=True)
+    _started.append(process)
+    return process
+
+
+def reap_all():
+    """Waits for all that were started here and have been ended: they stay zombies until then."""
+    while _started:
+        _started[-1].wait()
+        _started.pop()
 
 
 def end(process, number=signal.SIGKILL, patience=10.0):

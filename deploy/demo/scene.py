@@ -69,6 +69,7 @@ class Scene:
         self._envoy = envoy
         self._eds_delay = eds_delay
         self._number = 0
+        self._netns_dir_was_mounted = os.path.ismount(undo.NETNS_DIR)
         self.folder = os.path.join(tempfile.gettempdir(), self.prefix)
         self.proxy_folder = os.path.join(self.folder, "proxy")
         self.control_plane = None
@@ -111,7 +112,8 @@ class Scene:
         undo.ignore_signals()
         if self.control_plane:
             self.control_plane.stop()
-        undo.remove_all(self.prefix, self.node.cgroup, self.folder)
+        undo.remove_all(self.prefix, self.node.cgroup, self.folder, self._netns_dir_was_mounted)
+        processes.reap_all()
 
     # ---- pods
 
@@ -228,6 +230,12 @@ class Scene:
             return [json.loads(line) for line in results]
 
     def access_log(self):
+        """All lines; Envoy writes them a little later than it answers."""
+        def complete():
+            with open(self.control_plane.access_log, encoding="utf-8") as log:
+                return len(log.readlines()) == self.sidecar.http_requests()
+
+        processes.wait_until("Envoy has written its access log", complete, 10.0)
         with open(self.control_plane.access_log, encoding="utf-8") as log:
             return [json.loads(line) for line in log]
 

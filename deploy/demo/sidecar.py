@@ -57,9 +57,15 @@ class Sidecar:
             raise RuntimeError(f"Envoy's admin port answered {answer.status} to {path}")
         return body
 
+    def http_requests(self):
+        """Requests that the HTTP listener has finished."""
+        return self._stats("http.outbound_0.0.0.0_8080.")["downstream_rq_completed"]
+
     def stats(self, cluster):
         """Counters and gauges of one cluster, by their short names."""
-        prefix = f"cluster.{cluster};."
+        return self._stats(f"cluster.{cluster};.")
+
+    def _stats(self, prefix):
         stats = {}
         for entry in json.loads(self.get("/stats?format=json"))["stats"]:
             name = entry.get("name", "")

@@ -18,8 +18,8 @@ import time
 NETNS_DIR = "/run/netns"
 
 
-class Interrupted(Exception):
-    """A signal asked the scene to end."""
+class Interrupted(KeyboardInterrupt):
+    """A signal asked the scene to end. Nothing but the outermost caller may catch it as an error."""
 
     def __init__(self, number):
         super().__init__(signal.Signals(number).name)
@@ -78,13 +78,6 @@ def end_processes(cgroup, patience=10.0):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        while True:  # Our own children stay zombies until they are waited for.
-            try:
-                pid, _ = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                break
-            if pid == 0:
-                break
         if time.monotonic() > deadline:
             raise RuntimeError(f"processes {pids} below {cgroup} do not end")
         time.sleep(0.01)
@@ -119,10 +112,18 @@ def remove_namespaces(prefix):
         subprocess.run(["ip", "netns", "delete", name], check=True)
 
 
-def remove_all(prefix, cgroup, folder):
+def unmount_netns_dir():
+    """Undoes the mount of /run/netns onto itself that the machine's first `ip netns add` makes."""
+    if os.path.ismount(NETNS_DIR) and not os.listdir(NETNS_DIR):
+        subprocess.run(["umount", NETNS_DIR], check=True)
+
+
+def remove_all(prefix, cgroup, folder, netns_dir_was_mounted):
     """Removes everything of one scene. Safe to call when part of it, or nothing, exists."""
     with contextlib.ExitStack() as steps:  # Runs them last to first, each even if one before failed.
         steps.callback(shutil.rmtree, folder, ignore_errors=True)
         steps.callback(remove_cgroup, cgroup)
+        if not netns_dir_was_mounted:
+            steps.callback(unmount_netns_dir)
         steps.callback(remove_namespaces, prefix)
         steps.callback(end_processes, cgroup)

@@ -8,7 +8,8 @@ retransmissions add nothing. SYNs to the health-check port are kept apart, and s
 application itself. Refusals are RSTs with sequence number 0: an RST has that number only when it
 answers a SYN.
 
-The same table does what Istio's redirection does: all TCP but the proxy's own goes to port 15001.
+A second table does what Istio's redirection does: all TCP but the proxy's own goes to port 15001,
+except to the health port, as if the pod's annotation excludeOutboundPorts named it.
 """
 
 import json
@@ -27,6 +28,7 @@ table ip mesh {{
     type nat hook output priority -100; policy accept;
     oifname "lo" return
     meta skuid {PROXY_UID} return
+    tcp dport {mesh.HEALTH_PORT} return
     ip protocol tcp redirect to :{OUTBOUND_PORT}
   }}
 }}
