@@ -53,9 +53,11 @@ table ip witness {{
     ip daddr @dead add @after {{ ip saddr . tcp sport . ip daddr . tcp dport }} return
     add @before {{ ip saddr . tcp sport . ip daddr . tcp dport }}
   }}
+  chain loopback {{
+  }}
   chain input {{
     type filter hook input priority 0; policy accept;
-    iifname "lo" return
+    iifname "lo" goto loopback
     tcp sport {mesh.HEALTH_PORT} return
     tcp flags & (rst | ack) == (rst | ack) tcp sequence 0 add @refused {{ ip daddr . tcp dport . ip saddr . tcp sport }}
     icmp type destination-unreachable counter name unreachable
@@ -74,6 +76,11 @@ class Witness:
     def dead(self, ip):
         """From the next SYN on, new connections to this address count as sent to a dead one."""
         self._run(["add", "element", "ip", "witness", "dead", "{", ip, "}"])
+
+    def block_admin(self):
+        """Lets nobody reach the proxy's admin port any more."""
+        self._run(["add", "rule", "ip", "witness", "loopback", "tcp", "dport", "15000",
+                   "reject", "with", "tcp", "reset"])
 
     def connections(self, name):
         """The (source ip, source port, destination ip, destination port) in one of the sets."""
