@@ -68,6 +68,8 @@ class IpPrefix {
   static absl::StatusOr<IpPrefix> Parse(std::string_view text);
 
   bool Contains(const IpAddr& ip) const;
+  const IpAddr& base() const { return base_; }
+  int bits() const { return bits_; }  // of the 128: an IPv4 /24 has 120
   std::string ToString() const;
   friend auto operator<=>(const IpPrefix&, const IpPrefix&) = default;
 
