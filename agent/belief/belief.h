@@ -5,7 +5,9 @@
 // are polls that listed the endpoint, gone_by the first complete poll after last_seen that did not.
 // Example: polls at 10, 25 and 40 s; the endpoint is listed by the first two: first_seen 10 (not
 // before the poll that preceded it), last_seen 25, gone_by 40: at 30 s it counts as still believed.
-// Where the proxy keeps update_time, it narrows the change to the millisecond.
+// Where the proxy keeps update_time, that bounds the change from above, and between fast polls
+// dates it to the millisecond. Between the last poll that listed it and gone_by the belief counts
+// as held; between the poll that did not list it yet and first_seen it may be, and is told too.
 //
 // Snapshots of one proxy must be applied in the order of `received`. Thread-compatible. Never reads
 // a clock.
@@ -48,14 +50,20 @@ struct ClusterBelief {
   BootTime last_seen;            // received-stamp of the last one that did
   BootTime gone_by;              // Max: still listed. The instant by which it was surely gone
   bool received_before = false;  // a snapshot received before t listed it
-  // How many connects the host counted between the polls around t; -1: not known (the host or a
-  // poll is missing).
+  // How many connects the host counted between the polls around t: from the last poll received at
+  // or before t to the first one requested at or after it, of which the second has counted a
+  // connect at t and the first has not. -1: not known (one of the two polls is missing, did not
+  // list the host, or more than three minutes have passed, or the host was replaced in between).
   int64_t connects_around = -1;
+  bool failed_outlier_check = false;  // these two as last told
+  bool failed_active_health_check = false;
 };
 
 // What one proxy believed about one ip:port around t.
 struct BeliefFacts {
-  bool usable = false;          // there is a snapshot close enough to t to speak of it
+  // A good poll was received within 30 s (two slow polls) before or after t. Example: polls at 10,
+  // 25 and 40 s, then failures until 400 s: usable from -20 s to 70 s and from 370 s on.
+  bool usable = false;
   bool answered_after = false;  // a poll requested at or after t has been answered (or failed)
   absl::InlinedVector<ClusterBelief, 2> clusters;
 };
@@ -78,6 +86,7 @@ class Belief {
   void Lost(const ProxyId& proxy, BootTime from, BootTime to);
   void Gone(const ProxyId& proxy, BootTime when);  // the proxy ended: its beliefs end too
   void SetWallOffset(WallOffset offset);           // for update_time
+  // Forgets what ended a minute before `horizon` (a removal explains connections for a minute).
   void Compact(BootTime horizon);
 
   // Facts about ip:port; port 0 of a slot never matches.
@@ -94,10 +103,13 @@ class Belief {
   // Every belief about `ip` (any port) that is remembered, of all proxies: for explain.
   std::vector<Believer> HistoryOf(const IpAddr& ip) const;
 
-  // When the proxy let go of `ip` (any port, all clusters), at or after `from`: [last poll that
-  // listed it, first that did not], narrowed by update_time. nullopt-like: not_after Max while it
-  // still lists it; both Min if it never listed it at or after `from`.
-  TimeBounds LetGo(const ProxyId& proxy, const IpAddr& ip, BootTime from) const;
+  // When the proxy let go of `ip` (any port, all clusters), at or after `from`: [request of the
+  // last poll that listed it, first that did not], narrowed by update_time. It is the end of the
+  // belief held at `from`, else of the first one after it; one that begins at or after `until` is
+  // not looked at (the address had a new owner by then). not_after Max while it still lists it;
+  // both Min if it never listed it at or after `from`.
+  TimeBounds LetGo(const ProxyId& proxy, const IpAddr& ip, BootTime from,
+                   BootTime until = BootTime::Max()) const;
 
   struct ProxyFacts {
     bool known = false;    // at least one good snapshot
@@ -110,7 +122,15 @@ class Belief {
   };
   ProxyFacts Facts(const ProxyId& proxy) const;
 
-  // Everything known, as snapshots in the order of `received`.
+  // Everything known, as what to tell an empty Belief in this order, so that it answers the same
+  // from the horizon on. Without `lost` and `gone` the ends of proxies become complete snapshots
+  // that list nothing, and clusters unconfirmed since lost observations count as confirmed.
+  struct ExportSinks {
+    std::function<void(BeliefSnapshot)> snapshot;
+    std::function<void(const ProxyId&, BootTime told, BootTime from, BootTime to)> lost;
+    std::function<void(const ProxyId&, BootTime when)> gone;
+  };
+  void Export(const ExportSinks& sinks) const;
   void Export(const std::function<void(BeliefSnapshot)>& sink) const;
 
  private:

@@ -1,0 +1,204 @@
+#include "agent/belief/cluster_history.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace phantomd {
+namespace {
+
+constexpr Nanos kUpdateTimeGrain = std::chrono::milliseconds(1);
+
+// One endpoint as a snapshot tells it: the same ip:port may be told in several priorities.
+struct ToldEndpoint {
+  SocketAddr address;
+  EndpointHistory::Listing listing;
+};
+
+std::vector<ToldEndpoint> Sorted(std::span<const BeliefSnapshot::Cluster* const> clusters,
+                                 NamePool& names) {
+  std::vector<ToldEndpoint> told;
+  for (const BeliefSnapshot::Cluster* cluster : clusters) {
+    for (const BeliefSnapshot::Endpoint& e : cluster->endpoints) {
+      if (!e.in_assignment && !e.in_host_set && !e.pending_removal) continue;
+      told.push_back({e.address,
+                      {e.in_assignment && !e.pending_removal ? Hold::kAssigned : Hold::kHostSet,
+                       e.failed_outlier_check, e.failed_active_health_check,
+                       names.Intern(e.workload), names.Intern(e.mesh_cluster), e.connects}});
+    }
+  }
+  const auto by_address = [](const ToldEndpoint& a, const ToldEndpoint& b) {
+    return a.address < b.address;
+  };
+  if (!std::is_sorted(told.begin(), told.end(), by_address)) {
+    std::stable_sort(told.begin(), told.end(), by_address);
+  }
+  // Of several, assigned is the stronger claim; each host counts its own connects.
+  size_t out = 0;
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (out > 0 && told[out - 1].address == told[i].address) {
+      EndpointHistory::Listing& kept = told[out - 1].listing;
+      const EndpointHistory::Listing& more = told[i].listing;
+      if (more.hold == Hold::kAssigned) kept.hold = Hold::kAssigned;
+      kept.failed_outlier_check |= more.failed_outlier_check;
+      kept.failed_active_health_check |= more.failed_active_health_check;
+      if (kept.workload == 0) kept.workload = more.workload;
+      if (kept.mesh_cluster == 0) kept.mesh_cluster = more.mesh_cluster;
+      kept.connects += more.connects;
+    } else {
+      told[out++] = told[i];
+    }
+  }
+  told.resize(out);
+  return told;
+}
+
+bool AddressLess(const EndpointHistory& a, const SocketAddr& b) { return a.address() < b; }
+
+}  // namespace
+
+const EndpointHistory* ClusterHistory::Find(const SocketAddr& address) const {
+  const auto at = std::lower_bound(endpoints_.begin(), endpoints_.end(), address, AddressLess);
+  return at != endpoints_.end() && at->address() == address ? &*at : nullptr;
+}
+
+std::span<const EndpointHistory> ClusterHistory::FindAll(const IpAddr& ip) const {
+  const auto first =
+      std::lower_bound(endpoints_.begin(), endpoints_.end(), SocketAddr{ip, 0}, AddressLess);
+  auto last = first;
+  while (last != endpoints_.end() && last->address().ip == ip) ++last;
+  return {first, last};
+}
+
+void ClusterHistory::Describe(const BeliefSnapshot::Cluster& told, NamePool& names) {
+  // A poll whose configuration dump lacked the cluster says nothing about these.
+  if (!told.service.empty()) service_ = names.Intern(told.service);
+  if (told.discovery != Discovery::kUnspecified) discovery_ = told.discovery;
+  if (told.layer != Layer::kUnspecified) layer_ = told.layer;
+}
+
+bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
+                          EndpointHistory::Change change, WallOffset offset, NamePool& names,
+                          const IpVisitor& appeared) {
+  for (const BeliefSnapshot::Cluster* cluster : told) {
+    Describe(*cluster, names);
+    if (cluster->updated.is_set())
+      change.dated = offset.ToBoot(cluster->updated) + kUpdateTimeGrain;
+  }
+  removed_ = BootTime();
+  listed_ = change.poll;
+
+  const std::vector<ToldEndpoint> listing = Sorted(told, names);
+  endpoint_count_ = listing.size();
+  std::vector<EndpointHistory> added;
+  size_t known = 0;
+  bool changed = false;
+  for (const ToldEndpoint& endpoint : listing) {
+    while (known < endpoints_.size() && endpoints_[known].address() < endpoint.address) {
+      changed |= endpoints_[known++].Unlist(change);
+    }
+    if (known < endpoints_.size() && endpoints_[known].address() == endpoint.address) {
+      changed |= endpoints_[known++].List(endpoint.listing, change);
+    } else {
+      added.emplace_back(endpoint.address).List(endpoint.listing, change);
+    }
+  }
+  while (known < endpoints_.size()) changed |= endpoints_[known++].Unlist(change);
+  if (added.empty()) return changed;
+
+  for (const EndpointHistory& endpoint : added) appeared(endpoint.address().ip);
+  std::vector<EndpointHistory> merged;
+  merged.reserve(endpoints_.size() + added.size());
+  std::merge(std::make_move_iterator(endpoints_.begin()), std::make_move_iterator(endpoints_.end()),
+             std::make_move_iterator(added.begin()), std::make_move_iterator(added.end()),
+             std::back_inserter(merged), [](const EndpointHistory& a, const EndpointHistory& b) {
+               return a.address() < b.address();
+             });
+  endpoints_ = std::move(merged);
+  return true;
+}
+
+bool ClusterHistory::Remove(const EndpointHistory::Change& change) {
+  if (!exists()) return false;
+  for (EndpointHistory& endpoint : endpoints_) endpoint.Unlist(change);
+  endpoint_count_ = 0;
+  removed_ = change.poll.received;
+  listed_ = change.poll;
+  return true;
+}
+
+void ClusterHistory::Compact(BootTime before, const IpVisitor& vanished) {
+  size_t out = 0;
+  for (size_t i = 0; i < endpoints_.size();) {
+    const IpAddr ip = endpoints_[i].address().ip;
+    bool remembered = false;
+    for (; i < endpoints_.size() && endpoints_[i].address().ip == ip; ++i) {
+      endpoints_[i].Compact(before);
+      if (!endpoints_[i].ever()) continue;
+      remembered = true;
+      if (out != i) endpoints_[out] = std::move(endpoints_[i]);
+      ++out;
+    }
+    if (!remembered) vanished(ip);
+  }
+  endpoints_.erase(endpoints_.begin() + static_cast<std::ptrdiff_t>(out), endpoints_.end());
+}
+
+std::vector<BootTime> ClusterHistory::Told() const {
+  std::vector<BootTime> told = {listed_.received};
+  for (const EndpointHistory& endpoint : endpoints_) {
+    if (endpoint.ended() != nullptr) {
+      for (const EndpointHistory::Ended& ended : *endpoint.ended()) {
+        told.push_back(ended.stretch.first);
+        told.push_back(ended.last.received);
+        told.push_back(ended.gone_poll);
+      }
+    }
+    if (endpoint.listed()) told.push_back(endpoint.current().first);
+    for (BootTime changed : endpoint.ConnectChanges()) told.push_back(changed);
+  }
+  std::sort(told.begin(), told.end());
+  told.erase(std::unique(told.begin(), told.end()), told.end());
+  return told;
+}
+
+BeliefSnapshot::Cluster ClusterHistory::AsToldAt(BootTime received, WallOffset offset,
+                                                 const NamePool& names) const {
+  BeliefSnapshot::Cluster cluster;
+  cluster.name = names.View(name_);
+  cluster.service = names.View(service_);
+  cluster.discovery = discovery_;
+  cluster.layer = layer_;
+  BootTime dated;
+  for (const EndpointHistory& endpoint : endpoints_) {
+    if (endpoint.ended() != nullptr) {
+      for (const EndpointHistory::Ended& ended : *endpoint.ended()) {
+        if (ended.gone_poll == received && ended.gone_at < received) dated = ended.gone_at;
+        if (ended.stretch.first == received && ended.stretch.first_at < received) {
+          dated = ended.stretch.first_at;
+        }
+      }
+    }
+    if (endpoint.listed() && endpoint.current().first == received &&
+        endpoint.current().first_at < received) {
+      dated = endpoint.current().first_at;
+    }
+    const std::optional<Hold> hold = endpoint.HoldAt(received);
+    if (!hold) continue;
+    BeliefSnapshot::Endpoint told;
+    told.address = endpoint.address();
+    told.in_assignment = *hold == Hold::kAssigned;
+    told.in_host_set = true;
+    told.pending_removal = *hold == Hold::kHostSet;
+    told.failed_outlier_check = endpoint.listing().failed_outlier_check;
+    told.failed_active_health_check = endpoint.listing().failed_active_health_check;
+    told.workload = names.View(endpoint.listing().workload);
+    told.mesh_cluster = names.View(endpoint.listing().mesh_cluster);
+    told.connects = static_cast<uint64_t>(std::max<int64_t>(0, endpoint.ConnectsAt(received)));
+    cluster.endpoints.push_back(std::move(told));
+  }
+  if (dated.is_set()) cluster.updated = offset.ToWall(dated - kUpdateTimeGrain);
+  return cluster;
+}
+
+}  // namespace phantomd
