@@ -53,13 +53,27 @@ class Agent:
         feeds = feeds or [cluster.pods.path, cluster.slices.path, cluster.nodes.path]
         with open(self.log, "ab") as log:
             self.process = processes.start(
-                [self._phantomd, *(f"--feed=file:{path}" for path in feeds), "--node_name", kube.NODE,
-                 "--listen", self.address, "--metrics_listen", self.metrics_address,
-                 "--record", self.recording],
-                self._cgroup, stdout=log, stderr=subprocess.STDOUT)
+                [
+                    self._phantomd,
+                    *(f"--feed=file:{path}" for path in feeds),
+                    "--node_name",
+                    kube.NODE,
+                    "--listen",
+                    self.address,
+                    "--metrics_listen",
+                    self.metrics_address,
+                    "--record",
+                    self.recording,
+                ],
+                self._cgroup,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         if wait:
-            self.wait_for("phantomd has read its feeds", lambda status: all(
-                feed.get("synced") for feed in status.get("feeds", [{}])))
+            self.wait_for(
+                "phantomd has read its feeds",
+                lambda status: all(feed.get("synced") for feed in status.get("feeds", [{}])),
+            )
 
     def stop(self):
         """Ends phantomd in order; its recording is complete then."""
@@ -77,8 +91,11 @@ class Agent:
         return json.loads(self.text(*arguments, "-o", "json"))
 
     def run(self, *arguments):
-        return subprocess.run([self._phantomctl, "--address", self.address, *arguments],
-                              capture_output=True, text=True)
+        return subprocess.run(
+            [self._phantomctl, "--address", self.address, *arguments],
+            capture_output=True,
+            text=True,
+        )
 
     def status(self):
         return self.ask("status")
@@ -94,8 +111,11 @@ class Agent:
 
     def replay(self, *arguments):
         """Standard output of `phantomctl replay`, as bytes."""
-        return subprocess.run([self._phantomctl, "replay", self.recording, *arguments],
-                              capture_output=True, check=True).stdout
+        return subprocess.run(
+            [self._phantomctl, "replay", self.recording, *arguments],
+            capture_output=True,
+            check=True,
+        ).stdout
 
     def metrics(self):
         with urllib.request.urlopen(f"http://{self.metrics_address}/metrics", timeout=10) as answer:
@@ -103,27 +123,33 @@ class Agent:
 
     def wait_for(self, what, condition, patience=30.0):
         """Polls `phantomctl status` until the condition holds for its answer."""
+
         def check():
             if self.process.poll() is not None:
                 raise RuntimeError("phantomd ended:\n" + self.log_tail())
             done = self.run("status", "-o", "json")
             return done.returncode == 0 and condition(json.loads(done.stdout))
+
         try:
             processes.wait_until(what, check, patience)
         except RuntimeError as error:
             raise RuntimeError(f"{error}\nphantomd's log ends:\n{self.log_tail()}") from None
 
     def wait_for_proxy(self):
-        self.wait_for("phantomd knows the proxy and what it believes", lambda status:
-                      int(status.get("proxies", 0)) == 1
-                      and int(status.get("proxiesWithoutBelief", 0)) == 0)
+        self.wait_for(
+            "phantomd knows the proxy and what it believes",
+            lambda status: int(status.get("proxies", 0)) == 1
+            and int(status.get("proxiesWithoutBelief", 0)) == 0,
+        )
 
     def wait_for_verdicts(self, wall_ns, patience=90.0):
         """Until every attempt that ended before `wall_ns` has its verdict."""
-        self.wait_for("phantomd has judged every connection", lambda status:
-                      int(status.get("held", 0)) == 0
-                      and parse_time(status.get("judgedUntil", "1970-01-01T00:00:00Z")) >= wall_ns,
-                      patience)
+        self.wait_for(
+            "phantomd has judged every connection",
+            lambda status: int(status.get("held", 0)) == 0
+            and parse_time(status.get("judgedUntil", "1970-01-01T00:00:00Z")) >= wall_ns,
+            patience,
+        )
 
     def log_tail(self):
         with open(self.log, encoding="utf-8", errors="replace") as log:

@@ -15,8 +15,10 @@ import threading
 
 
 def _answer(body):
-    return (f"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n"
-            f"connection: close\r\n\r\n{body}").encode()
+    return (
+        f"HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: {len(body)}\r\n"
+        f"connection: close\r\n\r\n{body}"
+    ).encode()
 
 
 def _read_head(connection):

@@ -33,8 +33,9 @@ def netns_path(name):
 def _ip(lines, netns=None):
     """Runs one `ip` batch; a failure names the line."""
     where = ["-n", netns] if netns else []
-    done = subprocess.run(["ip", *where, "-batch", "-"], input="\n".join(lines) + "\n",
-                          text=True, capture_output=True)
+    done = subprocess.run(
+        ["ip", *where, "-batch", "-"], input="\n".join(lines) + "\n", text=True, capture_output=True
+    )
     if done.returncode != 0:
         raise RuntimeError(f"ip {' '.join(where)}: {done.stderr.strip()}")
 
@@ -69,6 +70,7 @@ def write_sysctls(netns, settings):
         for name, value in settings.items():
             with open("/proc/sys/net/" + name, "w", encoding="utf-8") as setting:
                 setting.write(value)
+
     in_netns(netns, body)
 
 
@@ -84,8 +86,14 @@ class Node:
     def create(self):
         _ip([f"netns add {self.netns}"])
         _ip(["link set lo up", f"route add blackhole {self.block}"], self.netns)
-        write_sysctls(self.netns, {"ipv4/ip_forward": "1", "ipv4/conf/all/rp_filter": "0",
-                                   "ipv4/conf/default/rp_filter": "0"})
+        write_sysctls(
+            self.netns,
+            {
+                "ipv4/ip_forward": "1",
+                "ipv4/conf/all/rp_filter": "0",
+                "ipv4/conf/default/rp_filter": "0",
+            },
+        )
         os.makedirs(self.cgroup)
 
     def attach(self, name, ip):
@@ -93,16 +101,31 @@ class Node:
         netns = f"{self.prefix}-{name}"
         link = interface_of(ip)
         _ip([f"netns add {netns}"])
-        _ip([f"link add {link} type veth peer name eth0 netns {netns}",
-             f"link set {link} address {GATEWAY_MAC} up"], self.netns)
-        _ip(["link set lo up",
-             f"link set eth0 address {mac_of(ip)} up",
-             f"address add {ip}/32 dev eth0",
-             f"neigh replace {GATEWAY} lladdr {GATEWAY_MAC} dev eth0 nud permanent",
-             f"route add {GATEWAY} dev eth0 scope link",
-             f"route add default via {GATEWAY} dev eth0"], netns)
-        _ip([f"neigh replace {ip} lladdr {mac_of(ip)} dev {link} nud permanent",
-             f"route add {ip}/32 dev {link}"], self.netns)
+        _ip(
+            [
+                f"link add {link} type veth peer name eth0 netns {netns}",
+                f"link set {link} address {GATEWAY_MAC} up",
+            ],
+            self.netns,
+        )
+        _ip(
+            [
+                "link set lo up",
+                f"link set eth0 address {mac_of(ip)} up",
+                f"address add {ip}/32 dev eth0",
+                f"neigh replace {GATEWAY} lladdr {GATEWAY_MAC} dev eth0 nud permanent",
+                f"route add {GATEWAY} dev eth0 scope link",
+                f"route add default via {GATEWAY} dev eth0",
+            ],
+            netns,
+        )
+        _ip(
+            [
+                f"neigh replace {ip} lladdr {mac_of(ip)} dev {link} nud permanent",
+                f"route add {ip}/32 dev {link}",
+            ],
+            self.netns,
+        )
         return netns
 
     def detach(self, netns, ip):

@@ -45,8 +45,10 @@ class Feed:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
 
     def write(self, kind, item):
-        os.write(self._file, (json.dumps({"type": kind, "object": item},
-                                         separators=(",", ":")) + "\n").encode())
+        os.write(
+            self._file,
+            (json.dumps({"type": kind, "object": item}, separators=(",", ":")) + "\n").encode(),
+        )
 
     def close(self):
         os.close(self._file)
@@ -55,9 +57,10 @@ class Feed:
 @dataclasses.dataclass(frozen=True)
 class Workload:
     """One revision of a Deployment: what its pods are called and owned by."""
+
     name: str
     revision: str  # pod-template-hash
-    ports: tuple   # (name, number) pairs
+    ports: tuple  # (name, number) pairs
 
     @property
     def replica_set(self):
@@ -90,16 +93,28 @@ class Pod:
                 "uid": self.uid,
                 "creationTimestamp": api_time(),
                 "labels": {"app": workload.name, "pod-template-hash": workload.revision},
-                "ownerReferences": [{
-                    "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": workload.replica_set,
-                    "uid": str(uuid.uuid5(uuid.NAMESPACE_DNS, workload.replica_set)),
-                    "controller": True, "blockOwnerDeletion": True}],
+                "ownerReferences": [
+                    {
+                        "apiVersion": "apps/v1",
+                        "kind": "ReplicaSet",
+                        "name": workload.replica_set,
+                        "uid": str(uuid.uuid5(uuid.NAMESPACE_DNS, workload.replica_set)),
+                        "controller": True,
+                        "blockOwnerDeletion": True,
+                    }
+                ],
             },
             "spec": {
-                "containers": [{
-                    "name": workload.name, "image": f"registry.example/{workload.name}",
-                    "ports": [{"name": name, "containerPort": port, "protocol": "TCP"}
-                              for name, port in workload.ports]}],
+                "containers": [
+                    {
+                        "name": workload.name,
+                        "image": f"registry.example/{workload.name}",
+                        "ports": [
+                            {"name": name, "containerPort": port, "protocol": "TCP"}
+                            for name, port in workload.ports
+                        ],
+                    }
+                ],
                 "serviceAccountName": workload.name,
                 "terminationGracePeriodSeconds": GRACE_SECONDS,
             },
@@ -120,18 +135,32 @@ class Pod:
         self.ready = True
         self.container_id = _container_id()
         self._started = api_time()
-        self.object["status"].update({
-            "phase": "Running", "hostIP": NODE_IP, "podIP": ip, "podIPs": [{"ip": ip}],
-            "startTime": self._started})
-        self._conditions(PodScheduled="True", Initialized="True", ContainersReady="True", Ready="True")
+        self.object["status"].update(
+            {
+                "phase": "Running",
+                "hostIP": NODE_IP,
+                "podIP": ip,
+                "podIPs": [{"ip": ip}],
+                "startTime": self._started,
+            }
+        )
+        self._conditions(
+            PodScheduled="True", Initialized="True", ContainersReady="True", Ready="True"
+        )
         self._container_state({"running": {"startedAt": self._started}}, ready=True)
         self._cluster.tell_pod("MODIFIED", self)
 
     def restarted(self, finished, exit_code):
         """The container crashed and runs again; the pod kept its address."""
-        self._last_state = {"terminated": {
-            "exitCode": exit_code, "reason": "Error", "startedAt": self._started,
-            "finishedAt": finished, "containerID": "containerd://" + self.container_id}}
+        self._last_state = {
+            "terminated": {
+                "exitCode": exit_code,
+                "reason": "Error",
+                "startedAt": self._started,
+                "finishedAt": finished,
+                "containerID": "containerd://" + self.container_id,
+            }
+        }
         self._restarts += 1
         self.container_id = _container_id()
         self._started = api_time()
@@ -144,7 +173,8 @@ class Pod:
         self.terminating = True
         self._deletion_requested = api_time(now)
         self.object["metadata"]["deletionTimestamp"] = api_time(
-            now + datetime.timedelta(seconds=GRACE_SECONDS))
+            now + datetime.timedelta(seconds=GRACE_SECONDS)
+        )
         self.object["metadata"]["deletionGracePeriodSeconds"] = GRACE_SECONDS
         self._cluster.tell_pod("MODIFIED", self)
 
@@ -152,10 +182,21 @@ class Pod:
         """The kubelet reports that the last container ended."""
         self.ready = False
         self.object["status"]["phase"] = "Succeeded"
-        self._conditions(PodScheduled="True", Initialized="True", ContainersReady="False", Ready="False")
-        self._container_state({"terminated": {
-            "exitCode": 0, "reason": "Completed", "startedAt": self._started,
-            "finishedAt": finished, "containerID": "containerd://" + self.container_id}}, ready=False)
+        self._conditions(
+            PodScheduled="True", Initialized="True", ContainersReady="False", Ready="False"
+        )
+        self._container_state(
+            {
+                "terminated": {
+                    "exitCode": 0,
+                    "reason": "Completed",
+                    "startedAt": self._started,
+                    "finishedAt": finished,
+                    "containerID": "containerd://" + self.container_id,
+                }
+            },
+            ready=False,
+        )
         self._cluster.tell_pod("MODIFIED", self)
 
     def deleted(self):
@@ -169,23 +210,40 @@ class Pod:
         """This pod's entry in an EndpointSlice."""
         return {
             "addresses": [self.ip],
-            "conditions": {"ready": self.ready and not self.terminating, "serving": self.ready,
-                           "terminating": self.terminating},
+            "conditions": {
+                "ready": self.ready and not self.terminating,
+                "serving": self.ready,
+                "terminating": self.terminating,
+            },
             "nodeName": NODE,
-            "targetRef": {"kind": "Pod", "namespace": NAMESPACE, "name": self.name, "uid": self.uid},
+            "targetRef": {
+                "kind": "Pod",
+                "namespace": NAMESPACE,
+                "name": self.name,
+                "uid": self.uid,
+            },
         }
 
     def _conditions(self, **states):
         self.object["status"]["conditions"] = [
             {"type": kind, "status": state, "lastProbeTime": None, "lastTransitionTime": api_time()}
-            for kind, state in states.items()]
+            for kind, state in states.items()
+        ]
 
     def _container_state(self, state, ready):
-        self.object["status"]["containerStatuses"] = [{
-            "name": self.workload.name, "image": f"registry.example/{self.workload.name}",
-            "imageID": "", "ready": ready, "started": ready, "restartCount": self._restarts,
-            "state": state, "lastState": self._last_state,
-            "containerID": "containerd://" + self.container_id}]
+        self.object["status"]["containerStatuses"] = [
+            {
+                "name": self.workload.name,
+                "image": f"registry.example/{self.workload.name}",
+                "imageID": "",
+                "ready": ready,
+                "started": ready,
+                "restartCount": self._restarts,
+                "state": state,
+                "lastState": self._last_state,
+                "containerID": "containerd://" + self.container_id,
+            }
+        ]
 
 
 class Cluster:
@@ -200,8 +258,8 @@ class Cluster:
         self.nodes = Feed(os.path.join(folder, "nodes.json"))
         self._lock = threading.RLock()
         self._version = 4100
-        self._slices = {}    # Service name -> EndpointSlice object
-        self._members = {}   # Service name -> its pods, in order
+        self._slices = {}  # Service name -> EndpointSlice object
+        self._members = {}  # Service name -> its pods, in order
         self._listeners = []  # Called with (service, ready pods) after each slice change
         self._tell(self.nodes, "ADDED", _node(pod_cidr))
 
@@ -251,27 +309,50 @@ class Cluster:
 
 def _node(pod_cidr):
     return {
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": NODE, "uid": str(uuid.uuid4()), "creationTimestamp": api_time(),
-                     "labels": {"kubernetes.io/hostname": NODE}},
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": NODE,
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": api_time(),
+            "labels": {"kubernetes.io/hostname": NODE},
+        },
         "spec": {"podCIDR": pod_cidr, "podCIDRs": [pod_cidr]},
         "status": {
-            "addresses": [{"type": "InternalIP", "address": NODE_IP},
-                          {"type": "Hostname", "address": NODE}],
-            "conditions": [{"type": "Ready", "status": "True", "reason": "KubeletReady",
-                            "lastHeartbeatTime": api_time(), "lastTransitionTime": api_time()}]},
+            "addresses": [
+                {"type": "InternalIP", "address": NODE_IP},
+                {"type": "Hostname", "address": NODE},
+            ],
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "KubeletReady",
+                    "lastHeartbeatTime": api_time(),
+                    "lastTransitionTime": api_time(),
+                }
+            ],
+        },
     }
 
 
 def _slice(service, ports):
     return {
-        "apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "addressType": "IPv4",
         "metadata": {
-            "name": f"{service}-k7q2x", "generateName": service + "-", "namespace": NAMESPACE,
-            "uid": str(uuid.uuid4()), "creationTimestamp": api_time(), "generation": 1,
-            "labels": {"kubernetes.io/service-name": service,
-                       "endpointslice.kubernetes.io/managed-by":
-                           "endpointslice-controller.k8s.io"}},
+            "name": f"{service}-k7q2x",
+            "generateName": service + "-",
+            "namespace": NAMESPACE,
+            "uid": str(uuid.uuid4()),
+            "creationTimestamp": api_time(),
+            "generation": 1,
+            "labels": {
+                "kubernetes.io/service-name": service,
+                "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
+            },
+        },
         "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports],
         "endpoints": [],
     }

@@ -16,7 +16,7 @@ import ssl
 import sys
 import time
 
-PATIENCE = 3.0        # seconds that a caller waits
+PATIENCE = 3.0  # seconds that a caller waits
 HASTY_PATIENCE = 0.6  # of every fourth TLS caller: it leaves before the sidecar's connect timeout
 
 
@@ -39,7 +39,9 @@ def _outcome_of(data):
 
 def call_http(address, host):
     with socket.create_connection(address, PATIENCE) as connection:
-        connection.sendall(f"GET /items HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode())
+        connection.sendall(
+            f"GET /items HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n".encode()
+        )
         return _outcome_of(_receive_all(connection))
 
 

@@ -18,19 +18,42 @@ import show
 import undo
 
 _ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-KEPT = ("pods.json", "endpointslices.json", "nodes.json", "calls.jsonl", "servers.log", "load.log",
-        "phantomd.log", "phantomd.rec", "proxy/envoy.log", "proxy/log/access.log")
+KEPT = (
+    "pods.json",
+    "endpointslices.json",
+    "nodes.json",
+    "calls.jsonl",
+    "servers.log",
+    "load.log",
+    "phantomd.log",
+    "phantomd.rec",
+    "proxy/envoy.log",
+    "proxy/log/access.log",
+)
 
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(
-        prog="deploy/demo/run", description="Shows phantom connections and how phantomd counts them.")
-    parser.add_argument("--eds-delay", type=float, default=3.0, metavar="SECONDS",
-                        help="how late endpoint changes reach Envoy (default: 3)")
-    parser.add_argument("--keep", metavar="DIR", help="keep recording, logs and feeds in this folder")
+        prog="deploy/demo/run",
+        description="Shows phantom connections and how phantomd counts them.",
+    )
+    parser.add_argument(
+        "--eds-delay",
+        type=float,
+        default=3.0,
+        metavar="SECONDS",
+        help="how late endpoint changes reach Envoy (default: 3)",
+    )
+    parser.add_argument(
+        "--keep", metavar="DIR", help="keep recording, logs and feeds in this folder"
+    )
     parser.add_argument("--record", metavar="FILE", help="keep phantomd's recording as this file")
-    parser.add_argument("--build-dir", default=os.path.join(_ROOT, "build"), metavar="DIR",
-                        help="where phantomd, phantomctl and Envoy are (default: build)")
+    parser.add_argument(
+        "--build-dir",
+        default=os.path.join(_ROOT, "build"),
+        metavar="DIR",
+        help="where phantomd, phantomctl and Envoy are (default: build)",
+    )
     options = parser.parse_args(arguments)
     if not 0.2 <= options.eds_delay <= 20:
         parser.error("--eds-delay must be between 0.2 and 20 seconds")
@@ -97,7 +120,10 @@ def main():
     try:
         return 0 if run(options) else 1
     except undo.Interrupted as interruption:
-        print(f"deploy/demo/run: interrupted by {interruption}; everything is removed", file=sys.stderr)
+        print(
+            f"deploy/demo/run: interrupted by {interruption}; everything is removed",
+            file=sys.stderr,
+        )
         return 128 + interruption.number
     except (RuntimeError, OSError) as error:
         print(f"deploy/demo/run: {error}", file=sys.stderr)

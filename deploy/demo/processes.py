@@ -1,4 +1,4 @@
-"""Processes of the scene: where they run (namespace, cgroup, uid), and how they are held and ended."""
+"""Processes of the scene: where they run (namespace, cgroup, uid), how they are held and ended."""
 
 import os
 import signal
@@ -30,14 +30,24 @@ def start(argv, cgroup, netns=None, uid=None, stdout=subprocess.DEVNULL, stderr=
     scene alone, which ends it in order.
     """
     os.makedirs(cgroup, exist_ok=True)
-    command = ["/bin/sh", "-c", 'echo $$ > "$1" && shift && exec "$@"', "sh",
-               os.path.join(cgroup, "cgroup.procs")]
+    command = [
+        "/bin/sh",
+        "-c",
+        'echo $$ > "$1" && shift && exec "$@"',
+        "sh",
+        os.path.join(cgroup, "cgroup.procs"),
+    ]
     if netns:
         command += ["nsenter", f"--net={hosts.netns_path(netns)}", "--"]
     if uid:
         command += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
-    process = subprocess.Popen(command + argv, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
-                               start_new_session=True)
+    process = subprocess.Popen(
+        command + argv,
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=True,
+    )
     _started.append(process)
     return process
 

@@ -34,79 +34,123 @@ def observers(plot, view, answers):
     """One row per observer, one column per path."""
     heading(f"What each observer saw of the same {plot.load_seconds:.0f} seconds")
     _row("", "HTTP (retried)", "TLS passthrough")
-    _both("client", view, lambda path: f"{path.ends.total()} calls: {_counts(path.ends)}; "
-          f"{path.slow} of the ok took over 0.5 s")
-    flags = collections.Counter(f"{line['code']} \"{line['flags'] or '-'}\"" for line in view.access_log)
-    retried = sum(int(line["attempts"] or 1) > 1 for line in view.access_log)
-    _row("HTTP access log", f"{_counts(flags)}; {retried} took more than one attempt",
-         "no line: tcp_proxy has no HTTP log")
-    _both("Envoy's cluster", view, lambda path: ", ".join(
-        f"{name.removeprefix('upstream_')} {path.stats.get(name, 0)}" for name in
-        ("upstream_cx_total", "upstream_cx_connect_fail", "upstream_cx_connect_timeout",
-         "upstream_rq_retry", "upstream_rq_pending_failure_eject")))
-    gone = {pod.ip for pod in plot.old}
-    _both("Envoy's hosts", view, lambda path:
-          f"{len(gone & set(path.per_host))} of the {len(gone)} dead addresses listed; the "
-          f"{len(path.per_host)} hosts there: {_sum(path, 'cx_total')}, {_sum(path, 'cx_connect_fail')}")
-    _both("nftables", view, lambda path:
-          f"{len(path.syns)} connections begun, {len(path.phantom_syns)} of them to dead addresses")
+    _both("client", view, _client)
+    _row("HTTP access log", _access_log(view), "no line: tcp_proxy has no HTTP log")
+    _both("Envoy's cluster", view, _cluster_counters)
+    _both("Envoy's hosts", view, lambda path: _host_counters(path, {pod.ip for pod in plot.old}))
+    _both("nftables", view, _syns)
     _row("phantomd", *(_phantomd(answers, path) for path in ("http", "tls")))
 
 
-def _sum(path, counter):
-    return f"{counter} {sum(host.get(counter, 0) for host in path.per_host.values())}"
+def _client(path):
+    ends = _counts(path.ends)
+    return f"{path.ends.total()} calls: {ends}; {path.slow} of the ok took over 0.5 s"
+
+
+def _access_log(view):
+    lines = (f"{line['code']} \"{line['flags'] or '-'}\"" for line in view.access_log)
+    retried = sum(int(line["attempts"] or 1) > 1 for line in view.access_log)
+    return f"{_counts(collections.Counter(lines))}; {retried} took more than one attempt"
+
+
+def _cluster_counters(path):
+    names = (
+        "cx_total",
+        "cx_connect_fail",
+        "cx_connect_timeout",
+        "rq_retry",
+        "rq_pending_failure_eject",
+    )
+    return ", ".join(f"{name} {path.stats.get('upstream_' + name, 0)}" for name in names)
+
+
+def _host_counters(path, dead):
+    sums = (
+        f"{name} {sum(host.get(name, 0) for host in path.per_host.values())}"
+        for name in ("cx_total", "cx_connect_fail")
+    )
+    listed, there = len(dead & set(path.per_host)), len(path.per_host)
+    return (
+        f"{listed} of the {len(dead)} dead addresses listed; the {there} hosts there: "
+        + ", ".join(sums)
+    )
+
+
+def _syns(path):
+    dead = len(path.phantom_syns)
+    return f"{len(path.syns)} connections begun, {dead} of them to dead addresses"
 
 
 def _phantomd(answers, path):
-    mine = [entry for entry in answers.connections
-            if checks.PATH_OF_LAYER.get(entry.get("layer")) == path]
-    kinds = collections.Counter(" ".join(part for part in checks.kind(entry)[:3]) for entry in mine)
+    kinds = collections.Counter(
+        " ".join(checks.kind(entry)[:3])
+        for entry in answers.connections
+        if checks.PATH_OF_LAYER.get(entry.get("layer")) == path
+    )
     return _counts(kinds)
+
+
+def _phantoms_of(answers, path):
+    return [
+        entry
+        for entry in answers.connections
+        if checks.is_phantom(entry) and checks.PATH_OF_LAYER.get(entry.get("layer")) == path
+    ]
 
 
 def addresses(plot, view, answers):
     """The two independent counts side by side."""
     heading("Connections that Envoy began after the pod behind the address was gone")
-    print(f"{'address':<14}{'its pod':<31}{'nftables':>9}{'phantomd':>9}   DEAD and REUSED, by outcome")
+    titles = f"{'address':<14}{'its pod':<31}{'nftables':>9}{'phantomd':>9}"
+    print(titles + "   DEAD and REUSED, by outcome")
     seen = set().union(*(path.phantom_syns for path in view.paths.values()))
     for pod in plot.old:
-        mine = [entry for entry in answers.connections if checks.is_phantom(entry)
-                and checks.endpoint(entry["destination"])[0] == pod.ip]
-        kinds = collections.Counter(f"{entry['destinationClass']} {entry.get('outcome', '-')}"
-                                    for entry in mine)
+        mine = [
+            entry
+            for entry in answers.connections
+            if checks.is_phantom(entry) and checks.endpoint(entry["destination"])[0] == pod.ip
+        ]
+        kinds = collections.Counter(
+            f"{entry['destinationClass']} {entry.get('outcome', '-')}" for entry in mine
+        )
         counted = sum(entry[2] == pod.ip for entry in seen)
-        print(f"{pod.ip:<14}{pod.name:<31}{counted:>9}{len(mine):>9}   {_counts(kinds)}")
+        row = f"{pod.ip:<14}{pod.name:<31}{counted:>9}{len(mine):>9}   "
+        indent = " " * len(row)
+        print(textwrap.fill(_counts(kinds), WIDTH, initial_indent=row, subsequent_indent=indent))
 
 
 def differences(plot, view, answers):
     heading("Why they differ")
     http, tls = view.paths["http"], view.paths["tls"]
-    phantoms = {path: [entry for entry in answers.connections if checks.is_phantom(entry)
-                       and checks.PATH_OF_LAYER.get(entry.get("layer")) == path]
-                for path in ("http", "tls")}
-    lasted = {path: sum(entry.get("outcome") == "ESTABLISHED" for entry in entries)
-              for path, entries in phantoms.items()}
-    failed = tls.ends.total() - tls.ends["ok"]
+    phantoms = {path: _phantoms_of(answers, path) for path in ("http", "tls")}
+    reached = {
+        path: sum(entry.get("outcome") == "ESTABLISHED" for entry in entries)
+        for path, entries in phantoms.items()
+    }
+    failed = {name: path.ends.total() - path.ends["ok"] for name, path in view.paths.items()}
+    stat = {name: path.stats.get for name, path in view.paths.items()}
     lines = [
-        f"HTTP hides them: {len(phantoms['http'])} phantoms, {http.ends.total() - http.ends['ok']} failed "
-        f"calls. Envoy retried ({http.stats.get('upstream_rq_retry', 0)} times): the caller saw a slow "
-        f"200, the log a 200 without a flag.",
-        f"Callers are not connections: {failed} TLS calls failed, {len(phantoms['tls'])} connections were "
-        f"phantoms. One connect timeout ends every call that waits on that pool and worker "
-        f"({tls.stats.get('upstream_rq_pending_failure_eject', 0)} were ejected), and a call that waits "
-        f"takes over a SYN already under way.",
-        f"Envoy counts failures, not phantoms: its {tls.stats.get('upstream_cx_connect_fail', 0)} TLS "
-        f"connect failures include the {len(tls.refused - tls.phantom_syns)} refusals of a crashed "
-        f"container, and lack the {lasted['tls']} that connected.",
-        f"The reused address connects: {lasted['http']} HTTP and {lasted['tls']} TLS connections reached "
-        f"{plot.thief.pod.workload.name}. {http.answered_by['inventory']} HTTP calls got its answer as "
-        f"200, {tls.ends['wrong certificate']} TLS calls noticed by its certificate.",
-        f"Counters die with the host: each was dropped from Envoy's host set together with its "
-        f"cx_connect_fail, when EDS removed it.",
-        f"Impatient callers leave no failure: those who give up before Envoy's connect timeout "
-        f"({tls.ends['gave up after 0.6 s']} after 0.6 s) are no failed call in any of Envoy's counters.",
-        f"Health checks do no harm: {len(view.control_syns)} of them by Envoy's main thread, some to dead "
-        f"addresses, are PROXY_CONTROL and never judged.",
+        f"HTTP hides them: {len(phantoms['http'])} phantoms, {failed['http']} failed calls. Envoy "
+        f"retried ({stat['http']('upstream_rq_retry', 0)} times): the caller saw a slow 200, the "
+        "log a 200 without a flag.",
+        f"Callers are not connections: {failed['tls']} TLS calls failed, {len(phantoms['tls'])} "
+        "connections were phantoms. One connect timeout ends every call that waits on that pool "
+        f"and worker ({stat['tls']('upstream_rq_pending_failure_eject', 0)} were ejected), and a "
+        "call that waits takes over a SYN already under way.",
+        f"Envoy counts failures, not phantoms: its {stat['tls']('upstream_cx_connect_fail', 0)} "
+        f"TLS connect failures include the {len(tls.refused - tls.phantom_syns)} refusals of a "
+        f"crashed container, and lack the {reached['tls']} phantoms that connected.",
+        f"The reused address connects: {reached['http']} HTTP and {reached['tls']} TLS connections "
+        f"reached {plot.thief.pod.workload.name}. {http.answered_by['inventory']} HTTP calls got "
+        f"its answer as 200, {tls.ends['wrong certificate']} TLS calls noticed by its certificate.",
+        "Counters die with the host: each dead one was dropped from Envoy's host set together with "
+        "its cx_connect_fail, when EDS removed it.",
+        f"Envoy does not see who has left: {tls.ends['gave up after 0.6 s']} TLS callers gave up "
+        "after 0.6 s; it went on connecting for them until its own timeout, and counts them with "
+        f"the others ({stat['tls']('upstream_cx_connect_attempts_exceeded', 0)} "
+        "connect_attempts_exceeded).",
+        f"Health checks do no harm: {len(view.control_syns)} of them by Envoy's main thread, some "
+        "to dead addresses, are PROXY_CONTROL and never judged.",
     ]
     for line in lines:
         print(textwrap.fill(line, WIDTH, initial_indent="* ", subsequent_indent="  "))
@@ -116,8 +160,14 @@ def verdicts(results):
     """The checks; returns whether all of them hold."""
     heading("Checked")
     for holds, sentence in results:
-        print(textwrap.fill(sentence, WIDTH, initial_indent="ok      " if holds else "FAILED  ",
-                            subsequent_indent="        "))
+        print(
+            textwrap.fill(
+                sentence,
+                WIDTH,
+                initial_indent="ok      " if holds else "FAILED  ",
+                subsequent_indent="        ",
+            )
+        )
     return all(holds for holds, _ in results)
 
 

@@ -15,18 +15,23 @@ import time
 
 import hosts
 import kube
+import envoy_config
 import mesh
 import processes
 import sidecar
 import undo
 import witness
 
-BLOCK = "10.244.7.0/26"      # the node's Calico block: addresses without a route are silent
+BLOCK = "10.244.7.0/26"  # the node's Calico block: addresses without a route are silent
 POD_CIDR = "10.244.7.0/24"
 CLIENT_IP = "10.244.7.2"
-REPORT_DELAY = 0.06          # what a kubelet or a controller takes to tell the API server
+REPORT_DELAY = 0.06  # what a kubelet or a controller takes to tell the API server
 
-PORTS = (("http", mesh.HTTP_PORT), ("https", mesh.TLS_PORT), ("health", mesh.HEALTH_PORT))
+PORTS = (
+    ("http", envoy_config.HTTP_PORT),
+    ("https", envoy_config.TLS_PORT),
+    ("health", envoy_config.HEALTH_PORT),
+)
 WEBAPP = kube.Workload("webapp", "5d9c7f6b8d", (("http", 8000),))
 CATALOG_OLD = kube.Workload("catalog", "6f7c9d8b5c", PORTS)
 CATALOG_NEW = kube.Workload("catalog", "7b5f4c6d9f", PORTS)
@@ -123,11 +128,13 @@ class Scene:
         pod.added()
         pod.bound()
         self._number += 1
-        running = RunningPod(pod, self.node.attach(f"{self._number}-{pod.name}", ip),
-                             self.node.pod_cgroup(pod.uid))
+        running = RunningPod(
+            pod, self.node.attach(f"{self._number}-{pod.name}", ip), self.node.pod_cgroup(pod.uid)
+        )
         running.ip = ip
-        running.pause = processes.start(["sleep", "infinity"],
-                                        os.path.join(running.cgroup, os.urandom(32).hex()), running.netns)
+        running.pause = processes.start(
+            ["sleep", "infinity"], os.path.join(running.cgroup, os.urandom(32).hex()), running.netns
+        )
         if workload is not WEBAPP:
             self._start_server(running)
         return running
@@ -186,13 +193,25 @@ class Scene:
         name = running.pod.workload.name
         with self._log("servers.log") as log:
             running.server = processes.start(
-                [sys.executable, "-I", os.path.join(_HERE, "catalog.py"), name,
-                 *(str(number) for _, number in PORTS),
-                 os.path.join(self.folder, name + ".pem"), os.path.join(self.folder, name + ".key")],
-                os.path.join(running.cgroup, os.urandom(32).hex()), running.netns, stderr=log)
+                [
+                    sys.executable,
+                    "-I",
+                    os.path.join(_HERE, "catalog.py"),
+                    name,
+                    *(str(number) for _, number in PORTS),
+                    os.path.join(self.folder, name + ".pem"),
+                    os.path.join(self.folder, name + ".key"),
+                ],
+                os.path.join(running.cgroup, os.urandom(32).hex()),
+                running.netns,
+                stderr=log,
+            )
         wanted = {number for _, number in PORTS}
-        processes.wait_until(f"{running.name} listens",
-                             lambda: wanted <= processes.listening_ports(running.server.pid), 20.0)
+        processes.wait_until(
+            f"{running.name} listens",
+            lambda: wanted <= processes.listening_ports(running.server.pid),
+            20.0,
+        )
 
     # ---- the client
 
@@ -202,7 +221,9 @@ class Scene:
         self.witness = witness.Witness(self.client.netns)
         self.witness.install()
         self.control_plane.start(self.client.pod)
-        self.sidecar.start(self.client.netns, os.path.join(self.client.cgroup, os.urandom(32).hex()))
+        self.sidecar.start(
+            self.client.netns, os.path.join(self.client.cgroup, os.urandom(32).hex())
+        )
         self.ready_pod(self.client)
 
     def start_load(self, calls_per_second):
@@ -213,11 +234,22 @@ class Scene:
             copy.write(source.read())  # The application's uid may not reach the source tree.
         with open(self.results_path, "wb") as results, self._log("load.log") as log:
             self.load = processes.start(
-                [sys.executable, "-I", program, f"{mesh.SERVICE_IP}:{mesh.HTTP_PORT}",
-                 f"{mesh.SERVICE_IP}:{mesh.TLS_PORT}", mesh.HOST,
-                 os.path.join(self.folder, "catalog.pem"), str(calls_per_second)],
-                os.path.join(self.client.cgroup, os.urandom(32).hex()), self.client.netns,
-                witness.APPLICATION_UID, stdout=results, stderr=log)
+                [
+                    sys.executable,
+                    "-I",
+                    program,
+                    f"{envoy_config.SERVICE_IP}:{envoy_config.HTTP_PORT}",
+                    f"{envoy_config.SERVICE_IP}:{envoy_config.TLS_PORT}",
+                    envoy_config.HOST,
+                    os.path.join(self.folder, "catalog.pem"),
+                    str(calls_per_second),
+                ],
+                os.path.join(self.client.cgroup, os.urandom(32).hex()),
+                self.client.netns,
+                witness.APPLICATION_UID,
+                stdout=results,
+                stderr=log,
+            )
 
     def stop_load(self):
         """No new calls; returns when the last one under way has ended."""
@@ -231,6 +263,7 @@ class Scene:
 
     def access_log(self):
         """All lines; Envoy writes them a little later than it answers."""
+
         def complete():
             with open(self.control_plane.access_log, encoding="utf-8") as log:
                 return len(log.readlines()) == self.sidecar.http_requests()
@@ -241,11 +274,19 @@ class Scene:
 
     def wait_for_eds(self):
         """Until Envoy believes what the slices say; returns when it did, on the wall clock (ns)."""
-        processes.wait_until("the last EDS is written", self.control_plane.idle, self._eds_delay + 10)
-        clusters = [mesh.cluster_name(port) for port in (mesh.HTTP_PORT, mesh.TLS_PORT)]
+        processes.wait_until(
+            "the last EDS is written", self.control_plane.idle, self._eds_delay + 10
+        )
+        clusters = [
+            envoy_config.cluster_name(port)
+            for port in (envoy_config.HTTP_PORT, envoy_config.TLS_PORT)
+        ]
         wanted = self.control_plane.last_pushed
-        processes.wait_until("Envoy has applied the last EDS", lambda: all(
-            set(self.sidecar.hosts_of(cluster)) == set(wanted) for cluster in clusters), 10.0)
+        processes.wait_until(
+            "Envoy has applied the last EDS",
+            lambda: all(set(self.sidecar.hosts_of(cluster)) == set(wanted) for cluster in clusters),
+            10.0,
+        )
         return max(self.sidecar.stats(cluster)["update_time"] for cluster in clusters) * 10**6
 
     # ---- small things
@@ -265,9 +306,26 @@ class Scene:
 
     def _make_certificate(self, name):
         subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
-             "-days", "2", "-subj", f"/CN={name}", "-addext",
-             f"subjectAltName=DNS:{name}.{kube.NAMESPACE}.svc.cluster.local",
-             "-keyout", os.path.join(self.folder, name + ".key"),
-             "-out", os.path.join(self.folder, name + ".pem")],
-            check=True, capture_output=True)
+            [
+                "openssl",
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+                "-days",
+                "2",
+                "-subj",
+                f"/CN={name}",
+                "-addext",
+                f"subjectAltName=DNS:{name}.{kube.NAMESPACE}.svc.cluster.local",
+                "-keyout",
+                os.path.join(self.folder, name + ".key"),
+                "-out",
+                os.path.join(self.folder, name + ".pem"),
+            ],
+            check=True,
+            capture_output=True,
+        )

@@ -8,7 +8,7 @@ import time
 
 import scene as scenes
 
-CALLS_PER_SECOND = 20   # on each of the two paths
+CALLS_PER_SECOND = 20  # on each of the two paths
 OLD_IPS = ("10.244.7.11", "10.244.7.12", "10.244.7.13")
 NEW_IPS = ("10.244.7.21", "10.244.7.22", "10.244.7.23")
 
@@ -16,9 +16,10 @@ NEW_IPS = ("10.244.7.21", "10.244.7.22", "10.244.7.23")
 @dataclasses.dataclass
 class Plot:
     """What happened, for the comparison afterwards."""
+
     old: list
     new: list
-    thief: object            # the inventory pod on the third old address
+    thief: object  # the inventory pod on the third old address
     crashed_ip: str
     load_began: float
     load_seconds: float = 0.0
@@ -38,7 +39,9 @@ def set_up(scene):
 def play(scene, old):
     plot = Plot(old, [], None, old[1].ip, time.monotonic())
     scene.start_load(CALLS_PER_SECOND)
-    scene.say(f"webapp calls catalog {CALLS_PER_SECOND} times a second over HTTP, and as often over TLS")
+    scene.say(
+        f"webapp calls catalog {CALLS_PER_SECOND} times a second over HTTP, and as often over TLS"
+    )
     time.sleep(1.5)
 
     scene.crash(old[1])

@@ -35,9 +35,24 @@ class Sidecar:
         self._netns = netns
         with open(self.log, "wb") as log:
             self.process = processes.start(
-                [self._binary, "-c", self._control_plane.bootstrap, "--disable-hot-restart",
-                 "--concurrency", "2", "--log-level", "warning", "--file-flush-interval-msec", "200"],
-                cgroup, netns, witness.PROXY_UID, stdout=log, stderr=subprocess.STDOUT)
+                [
+                    self._binary,
+                    "-c",
+                    self._control_plane.bootstrap,
+                    "--disable-hot-restart",
+                    "--concurrency",
+                    "2",
+                    "--log-level",
+                    "warning",
+                    "--file-flush-interval-msec",
+                    "200",
+                ],
+                cgroup,
+                netns,
+                witness.PROXY_UID,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
         processes.wait_until("Envoy is live with its listeners", self._ready, 30.0)
 
     def hold(self):
@@ -70,7 +85,7 @@ class Sidecar:
         for entry in json.loads(self.get("/stats?format=json"))["stats"]:
             name = entry.get("name", "")
             if name.startswith(prefix) and "value" in entry:
-                stats[name[len(prefix):]] = entry["value"]
+                stats[name[len(prefix) :]] = entry["value"]
         return stats
 
     def hosts_of(self, cluster):
@@ -78,9 +93,11 @@ class Sidecar:
         for status in json.loads(self.get("/clusters?format=json"))["cluster_statuses"]:
             if status["name"] == cluster:
                 return {
-                    host["address"]["socket_address"]["address"]:
-                        {stat["name"]: int(stat.get("value", 0)) for stat in host.get("stats", [])}
-                    for host in status.get("host_statuses", [])}
+                    host["address"]["socket_address"]["address"]: {
+                        stat["name"]: int(stat.get("value", 0)) for stat in host.get("stats", [])
+                    }
+                    for host in status.get("host_statuses", [])
+                }
         return {}
 
     def _ready(self):

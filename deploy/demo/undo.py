@@ -19,7 +19,7 @@ NETNS_DIR = "/run/netns"
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal asked the scene to end. Nothing but the outermost caller may catch it as an error."""
+    """A signal asked the scene to end. Only the outermost caller may catch it as an error."""
 
     def __init__(self, number):
         super().__init__(signal.Signals(number).name)
@@ -54,7 +54,9 @@ def cgroup2_mount():
             _, point, kind, *_ = line.split()
             if kind == "cgroup2":
                 return point
-    raise RuntimeError("no cgroup v2 tree is mounted; `mount -t cgroup2 none /sys/fs/cgroup` gives one")
+    raise RuntimeError(
+        "no cgroup v2 tree is mounted; `mount -t cgroup2 none /sys/fs/cgroup` gives one"
+    )
 
 
 def _pids_below(cgroup):
@@ -120,7 +122,8 @@ def unmount_netns_dir():
 
 def remove_all(prefix, cgroup, folder, netns_dir_was_mounted):
     """Removes everything of one scene. Safe to call when part of it, or nothing, exists."""
-    with contextlib.ExitStack() as steps:  # Runs them last to first, each even if one before failed.
+    # The steps run from the last to the first, each even if one before it failed.
+    with contextlib.ExitStack() as steps:
         steps.callback(shutil.rmtree, folder, ignore_errors=True)
         steps.callback(remove_cgroup, cgroup)
         if not netns_dir_was_mounted:

@@ -16,51 +16,56 @@ import json
 import subprocess
 
 import hosts
-import mesh
+import envoy_config
 
 PROXY_UID = 1337
 APPLICATION_UID = 1000
 OUTBOUND_PORT = 15001
 
+_CONNECTIONS = (
+    "type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535;"
+)
+_THIS = "{ ip saddr . tcp sport . ip daddr . tcp dport }"
 _RULES = f"""
 table ip mesh {{
   chain to_proxy {{
     type nat hook output priority -100; policy accept;
     oifname "lo" return
     meta skuid {PROXY_UID} return
-    tcp dport {mesh.HEALTH_PORT} return
+    tcp dport {envoy_config.HEALTH_PORT} return
     ip protocol tcp redirect to :{OUTBOUND_PORT}
   }}
 }}
 table ip witness {{
   set dead {{ type ipv4_addr; }}
-  set before {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535; }}
-  set after {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535; }}
-  set control {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535; }}
-  set application {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535; }}
-  set refused {{ type ipv4_addr . inet_service . ipv4_addr . inet_service; flags dynamic; size 65535; }}
+  set before {{ {_CONNECTIONS} }}
+  set after {{ {_CONNECTIONS} }}
+  set control {{ {_CONNECTIONS} }}
+  set application {{ {_CONNECTIONS} }}
+  set refused {{ {_CONNECTIONS} }}
   counter unreachable {{ }}
   chain output {{
     type filter hook output priority -150; policy accept;
     oifname "lo" return
     tcp flags & (syn | ack) != syn return
     meta skuid {PROXY_UID} jump proxy
-    meta skuid {APPLICATION_UID} add @application {{ ip saddr . tcp sport . ip daddr . tcp dport }}
+    meta skuid {APPLICATION_UID} add @application {_THIS}
   }}
   chain proxy {{
-    tcp dport {mesh.HEALTH_PORT} add @control {{ ip saddr . tcp sport . ip daddr . tcp dport }} return
+    tcp dport {envoy_config.HEALTH_PORT} add @control {_THIS} return
     ip saddr . tcp sport . ip daddr . tcp dport @before return
-    ip daddr @dead add @after {{ ip saddr . tcp sport . ip daddr . tcp dport }} return
-    add @before {{ ip saddr . tcp sport . ip daddr . tcp dport }}
+    ip daddr @dead add @after {_THIS} return
+    add @before {_THIS}
   }}
   chain loopback {{
   }}
   chain input {{
     type filter hook input priority 0; policy accept;
     iifname "lo" goto loopback
-    tcp sport {mesh.HEALTH_PORT} return
-    tcp flags & (rst | ack) == (rst | ack) tcp sequence 0 add @refused {{ ip daddr . tcp dport . ip saddr . tcp sport }}
     icmp type destination-unreachable counter name unreachable
+    tcp sport {envoy_config.HEALTH_PORT} return
+    tcp flags & (rst | ack) != (rst | ack) return
+    tcp sequence 0 add @refused {{ ip daddr . tcp dport . ip saddr . tcp sport }}
   }}
 }}
 """
@@ -79,8 +84,22 @@ class Witness:
 
     def block_admin(self):
         """Lets nobody reach the proxy's admin port any more."""
-        self._run(["add", "rule", "ip", "witness", "loopback", "tcp", "dport", "15000",
-                   "reject", "with", "tcp", "reset"])
+        self._run(
+            [
+                "add",
+                "rule",
+                "ip",
+                "witness",
+                "loopback",
+                "tcp",
+                "dport",
+                "15000",
+                "reject",
+                "with",
+                "tcp",
+                "reset",
+            ]
+        )
 
     def connections(self, name):
         """The (source ip, source port, destination ip, destination port) in one of the sets."""
@@ -90,7 +109,9 @@ class Witness:
 
     def icmp_packets(self):
         listing = json.loads(self._run(["-j", "list", "counter", "ip", "witness", "unreachable"]))
-        return next(entry["counter"] for entry in listing["nftables"] if "counter" in entry)["packets"]
+        return next(entry["counter"] for entry in listing["nftables"] if "counter" in entry)[
+            "packets"
+        ]
 
     def _run(self, arguments, text=None):
         done = subprocess.run([*self._nft, *arguments], input=text, text=True, capture_output=True)

@@ -34,18 +34,25 @@ class AgentTest(fixture.Case):
             agent.start([late, scene.cluster.slices.path, scene.cluster.nodes.path], wait=False)
 
             def synced(status, name):
-                return [feed.get("synced", False) for feed in status.get("feeds", [])
-                        if feed["feed"] == name] == [True]
+                return [
+                    feed.get("synced", False)
+                    for feed in status.get("feeds", [])
+                    if feed["feed"] == name
+                ] == [True]
 
-            agent.wait_for("the feeds that exist are read", lambda status:
-                           synced(status, "slices") and synced(status, "nodes"))
+            agent.wait_for(
+                "the feeds that exist are read",
+                lambda status: synced(status, "slices") and synced(status, "nodes"),
+            )
             status = agent.status()
             self.assertFalse(synced(status, "pods"), status)
             self.assertIn(late, json.dumps(status))
             scene.start_pod(scenes.CATALOG_OLD, "10.244.7.11", "catalog")
             os.link(scene.cluster.pods.path, late)
-            agent.wait_for("the late file is read", lambda status:
-                           synced(status, "pods") and int(status.get("podsIndexed", 0)) == 1)
+            agent.wait_for(
+                "the late file is read",
+                lambda status: synced(status, "pods") and int(status.get("podsIndexed", 0)) == 1,
+            )
             self.assertEqual(agent.stop(), 0)
 
     def test_broken_feed_line_is_named_and_the_rest_is_read(self):
@@ -55,11 +62,15 @@ class AgentTest(fixture.Case):
             with open(scene.cluster.pods.path, "ab") as feed:
                 feed.write(b'{"type":"ADDED","object":{"kind":"Pod","metadata":\n')
             scene.start_pod(scenes.CATALOG_OLD, "10.244.7.11", "catalog")
-            agent.wait_for("the pod behind the broken line is known",
-                           lambda status: int(status.get("podsIndexed", 0)) == 1)
+            agent.wait_for(
+                "the pod behind the broken line is known",
+                lambda status: int(status.get("podsIndexed", 0)) == 1,
+            )
             self.assertEqual(agent.stop(), 0)
             with open(agent.log, encoding="utf-8") as log:
-                named = [line for line in log if scene.cluster.pods.path in line and "line 1" in line]
+                named = [
+                    line for line in log if scene.cluster.pods.path in line and "line 1" in line
+                ]
             self.assertEqual(len(named), 1)
 
     def test_sigterm_under_load_ends_it_in_order_with_a_whole_recording(self):
@@ -70,13 +81,16 @@ class AgentTest(fixture.Case):
             scene.start_client()
             agent.wait_for_proxy()
             scene.start_load(50)
-            agent.wait_for("connections are judged", lambda status: int(status.get("attempts", 0)) > 50)
+            agent.wait_for(
+                "connections are judged", lambda status: int(status.get("attempts", 0)) > 50
+            )
             self.assertEqual(agent.stop(), 0)
             self.assertFalse(os.path.exists(agent.address.removeprefix("unix:")))
             report = json.loads(agent.replay("-o", "json"))
             self.assertGreater(int(report["status"]["attempts"]), 50)
-            self.assertEqual(checks.by_class(report["status"]),
-                             {"LIVE": int(report["status"]["attempts"])})
+            self.assertEqual(
+                checks.by_class(report["status"]), {"LIVE": int(report["status"]["attempts"])}
+            )
 
     def test_agent_started_under_load_finds_the_running_proxy(self):
         with fixture.new_scene() as scene:
@@ -87,7 +101,9 @@ class AgentTest(fixture.Case):
             agent = fixture.new_agent(scene)
             agent.start()
             agent.wait_for_proxy()
-            agent.wait_for("connections are judged", lambda status: int(status.get("attempts", 0)) > 50)
+            agent.wait_for(
+                "connections are judged", lambda status: int(status.get("attempts", 0)) > 50
+            )
             proxy = agent.proxies()[0]["proxy"]
             self.assertEqual(proxy["name"], "shop/" + scene.client.name)
             self.assertEqual(proxy["role"], "SIDECAR")
@@ -102,7 +118,9 @@ class AgentTest(fixture.Case):
             scene.start_client()
             agent.wait_for_proxy()
             scene.start_load(50)
-            agent.wait_for("connections are judged", lambda status: int(status.get("attempts", 0)) > 200)
+            agent.wait_for(
+                "connections are judged", lambda status: int(status.get("attempts", 0)) > 200
+            )
             processes.end(agent.process, signal.SIGKILL)
             report = json.loads(agent.replay("-o", "json"))
             self.assertGreater(int(report["status"]["attempts"]), 0)

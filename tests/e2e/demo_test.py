@@ -25,9 +25,12 @@ class DemoTest(fixture.Case):
         super().setUpClass()
         cls.before = fixture.leftovers()
         with tempfile.TemporaryDirectory() as folder:
-            cls.done = subprocess.run(command("--eds-delay", "2", "--keep", folder), text=True,
-                                      capture_output=True)
-            cls.kept = {name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)}
+            cls.done = subprocess.run(
+                command("--eds-delay", "2", "--keep", folder), text=True, capture_output=True
+            )
+            cls.kept = {
+                name: os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)
+            }
 
     def test_exits_0_with_every_check_held(self):
         self.assertEqual(self.done.returncode, 0, self.done.stdout + self.done.stderr)
@@ -43,9 +46,17 @@ class DemoTest(fixture.Case):
             self.assertGreater(int(witness), 0)
 
     def test_shows_every_observer_and_the_three_commands(self):
-        for text in ("client ", "HTTP access log", "Envoy's cluster", "Envoy's hosts", "nftables",
-                     "phantomd", "$ phantomctl rollouts", "$ phantomctl connections",
-                     "$ phantomctl explain 10.244.7."):
+        for text in (
+            "client ",
+            "HTTP access log",
+            "Envoy's cluster",
+            "Envoy's hosts",
+            "nftables",
+            "phantomd",
+            "$ phantomctl rollouts",
+            "$ phantomctl connections",
+            "$ phantomctl explain 10.244.7.",
+        ):
             self.assertIn(text, self.done.stdout)
 
     def test_is_readable_in_100_columns(self):
@@ -53,8 +64,14 @@ class DemoTest(fixture.Case):
         self.assertEqual([line for line in own.splitlines() if len(line) > 100], [])
 
     def test_keeps_recording_feeds_and_logs(self):
-        for name in ("phantomd.rec", "pods.json", "endpointslices.json", "nodes.json", "calls.jsonl",
-                     "access.log"):
+        for name in (
+            "phantomd.rec",
+            "pods.json",
+            "endpointslices.json",
+            "nodes.json",
+            "calls.jsonl",
+            "access.log",
+        ):
             self.assertGreater(self.kept.get(name, 0), 0, name)
 
     def test_nothing_is_left(self):
@@ -65,8 +82,13 @@ class InterruptedDemoTest(fixture.Case):
     def interrupt(self, number, after):
         """Sends the signal, as a terminal does, once the demo's output has the line `after`."""
         before = fixture.leftovers()
-        demo = subprocess.Popen(command(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                start_new_session=True)
+        demo = subprocess.Popen(
+            command(),
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
         try:
             for line in demo.stdout:
                 if after in line:
@@ -101,8 +123,11 @@ class UnprivilegedDemoTest(fixture.Case):
         with tempfile.TemporaryDirectory() as folder:
             os.chmod(folder, 0o755)
             script = shutil.copy(RUN, os.path.join(folder, "run"))
-            done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", script],
-                                  text=True, capture_output=True)
+            done = subprocess.run(
+                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", script],
+                text=True,
+                capture_output=True,
+            )
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.count("\n"), 1)
         self.assertIn("must run as root", done.stderr)

@@ -10,8 +10,9 @@ import subprocess
 import sys
 import unittest
 
-SOURCE_DIR = os.environ.get("PHANTOMD_SOURCE_DIR") or os.path.dirname(os.path.dirname(
-    os.path.dirname(os.path.abspath(__file__))))
+SOURCE_DIR = os.environ.get("PHANTOMD_SOURCE_DIR") or os.path.dirname(
+    os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+)
 BUILD_DIR = os.environ.get("PHANTOMD_BUILD_DIR") or os.path.join(SOURCE_DIR, "build")
 ENVOY = os.path.join(BUILD_DIR, "envoy/envoy/_bin/envoy")
 EDS_DELAY = 2.0

@@ -1,4 +1,4 @@
-"""The scene itself, without phantomd: its observers must be right before anything is held against them."""
+"""The scene without phantomd: its observers must be right before phantomd is held against them."""
 
 import socket
 import time
@@ -6,7 +6,7 @@ import unittest
 
 import fixture
 import hosts
-import mesh
+import envoy_config
 import observe
 import processes
 import scene as scenes
@@ -30,7 +30,9 @@ class SceneTest(fixture.Case):
 
     def test_every_dead_address_was_dialled(self):
         for path in self.view.paths.values():
-            self.assertEqual({syn[2] for syn in path.phantom_syns}, {pod.ip for pod in self.plot.old})
+            self.assertEqual(
+                {syn[2] for syn in path.phantom_syns}, {pod.ip for pod in self.plot.old}
+            )
 
     def test_dead_address_is_silent(self):
         self.assertEqual(self.view.icmp_packets, 0)
@@ -65,10 +67,12 @@ class RemovedPodTest(fixture.Case):
             scene.end_pod(gone)
 
             def connect(ip):
-                with socket.create_connection((ip, mesh.HEALTH_PORT), 1.5):
+                with socket.create_connection((ip, envoy_config.HEALTH_PORT), 1.5):
                     return "answered"
 
-            self.assertEqual(hosts.in_netns(scene.client.netns, lambda: connect(kept.ip)), "answered")
+            self.assertEqual(
+                hosts.in_netns(scene.client.netns, lambda: connect(kept.ip)), "answered"
+            )
             with self.assertRaises(TimeoutError):
                 hosts.in_netns(scene.client.netns, lambda: connect(gone.ip))
             self.assertEqual(scene.witness.icmp_packets(), 0)
@@ -81,8 +85,12 @@ class RemovedPodTest(fixture.Case):
             scene.end_pod(first)
             scene.start_pod(scenes.INVENTORY, "10.244.7.11", "inventory")
             began = time.monotonic()
-            hosts.in_netns(scene.client.netns, lambda: socket.create_connection(
-                ("10.244.7.11", mesh.HEALTH_PORT), 5).close())
+            hosts.in_netns(
+                scene.client.netns,
+                lambda: socket.create_connection(
+                    ("10.244.7.11", envoy_config.HEALTH_PORT), 5
+                ).close(),
+            )
             # A stale neighbour entry would cost a SYN retransmission, 1 s at least.
             self.assertLess(time.monotonic() - began, 1.0)
 
@@ -97,8 +105,11 @@ class HeldProxyTest(fixture.Case):
             with scene.sidecar.hold():
                 first = scene.witness.connections("before")
                 calls = len(scene.witness.connections("application"))
-                processes.wait_until("the application goes on", lambda: len(
-                    scene.witness.connections("application")) > calls + 20, 10.0)
+                processes.wait_until(
+                    "the application goes on",
+                    lambda: len(scene.witness.connections("application")) > calls + 20,
+                    10.0,
+                )
                 self.assertEqual(scene.witness.connections("before"), first)
             scene.stop_load()
 

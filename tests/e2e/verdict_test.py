@@ -9,7 +9,7 @@ import unittest
 import agent as agents
 import checks
 import fixture
-import mesh
+import envoy_config
 import observe
 import processes
 import scene as scenes
@@ -38,8 +38,11 @@ class RolloutTest(fixture.Case):
         cls.phantoms = [entry for entry in cls.answers.connections if checks.is_phantom(entry)]
 
     def verdicts_to(self, ip):
-        return [entry for entry in self.answers.verdicts
-                if checks.endpoint(entry["destination"])[0] == ip]
+        return [
+            entry
+            for entry in self.answers.verdicts
+            if checks.endpoint(entry["destination"])[0] == ip
+        ]
 
     def test_phantoms_are_exactly_the_connections_that_nftables_saw(self):
         seen = set().union(*(path.phantom_syns for path in self.view.paths.values()))
@@ -52,42 +55,56 @@ class RolloutTest(fixture.Case):
 
     def test_terminating_pod_that_serves_is_withdrawn(self):
         old = self.plot.old[0]
-        before_its_death = [entry for entry in self.verdicts_to(old.ip)
-                            if entry.get("outcome") == "ESTABLISHED"]
+        before_its_death = [
+            entry for entry in self.verdicts_to(old.ip) if entry.get("outcome") == "ESTABLISHED"
+        ]
         classes = {entry["destinationClass"] for entry in before_its_death}
         self.assertEqual(classes, {"LIVE", "WITHDRAWN"})
-        withdrawn = [entry for entry in before_its_death if entry["destinationClass"] == "WITHDRAWN"]
+        withdrawn = [
+            entry for entry in before_its_death if entry["destinationClass"] == "WITHDRAWN"
+        ]
         self.assertEqual({entry.get("cause") for entry in withdrawn}, {"STALE_EDS"})
 
     def test_crashed_container_is_live_and_refused(self):
-        refused = {checks.tuple_of(entry) for entry in self.verdicts_to(self.plot.crashed_ip)
-                   if entry["destinationClass"] == "LIVE" and entry["outcome"] == "REFUSED"}
+        refused = {
+            checks.tuple_of(entry)
+            for entry in self.verdicts_to(self.plot.crashed_ip)
+            if entry["destinationClass"] == "LIVE" and entry["outcome"] == "REFUSED"
+        }
         seen = set().union(*(path.refused - path.phantom_syns for path in self.view.paths.values()))
         self.assertEqual(refused, seen)
         self.assertGreater(len(refused), 0)
 
     def test_silent_address_is_dead_stale_eds_and_abandoned(self):
         for pod in self.plot.old[:2]:
-            kinds = {checks.kind(entry) for entry in self.phantoms
-                     if checks.endpoint(entry["destination"])[0] == pod.ip}
+            kinds = {
+                checks.kind(entry)
+                for entry in self.phantoms
+                if checks.endpoint(entry["destination"])[0] == pod.ip
+            }
             self.assertEqual({kind[:2] for kind in kinds}, {("DEAD", "STALE_EDS")})
             self.assertIn(("DEAD", "STALE_EDS", "ABANDONED", "L4"), kinds)
             self.assertIn(("DEAD", "STALE_EDS", "ABANDONED", "L7"), kinds)
 
     def test_address_of_another_workload_is_reused_and_established(self):
         reused = [entry for entry in self.phantoms if entry["destinationClass"] == "REUSED"]
-        self.assertEqual({checks.endpoint(entry["destination"])[0] for entry in reused},
-                         {self.plot.old[2].ip})
+        self.assertEqual(
+            {checks.endpoint(entry["destination"])[0] for entry in reused}, {self.plot.old[2].ip}
+        )
         established = [entry for entry in reused if entry["outcome"] == "ESTABLISHED"]
-        answered = (self.view.paths["http"].answered_by["inventory"]
-                    + self.view.paths["tls"].ends["wrong certificate"])
+        answered = (
+            self.view.paths["http"].answered_by["inventory"]
+            + self.view.paths["tls"].ends["wrong certificate"]
+        )
         self.assertGreaterEqual(len(established), answered)
         self.assertGreater(answered, 0)
-        self.assertEqual({entry["currentHolder"]["pod"]["workload"]["name"] for entry in established},
-                         {"inventory"})
+        self.assertEqual(
+            {entry["currentHolder"]["pod"]["workload"]["name"] for entry in established},
+            {"inventory"},
+        )
 
     def test_layer_is_that_of_the_listener(self):
-        ports = {"L7": mesh.HTTP_PORT, "L4": mesh.TLS_PORT}
+        ports = {"L7": envoy_config.HTTP_PORT, "L4": envoy_config.TLS_PORT}
         for entry in self.phantoms:
             self.assertEqual(checks.endpoint(entry["destination"])[1], ports[entry["layer"]])
 
@@ -97,17 +114,21 @@ class RolloutTest(fixture.Case):
 
     def test_health_checks_are_counted_apart(self):
         self.assertGreater(len(self.view.control_syns), 0)
-        self.assertEqual(int(self.answers.status.get("notJudged", 0)),
-                         len(self.view.control_syns) + len(self.view.application_syns))
+        self.assertEqual(
+            int(self.answers.status.get("notJudged", 0)),
+            len(self.view.control_syns) + len(self.view.application_syns),
+        )
         ports = {checks.endpoint(entry["destination"])[1] for entry in self.answers.verdicts}
-        self.assertEqual(ports, {mesh.HTTP_PORT, mesh.TLS_PORT})
+        self.assertEqual(ports, {envoy_config.HTTP_PORT, envoy_config.TLS_PORT})
 
     def test_rollout_counts_the_three_departed_pods_and_their_phantoms(self):
         rollouts = [entry for entry in self.answers.rollouts if entry["departure"] == "ROLLOUT"]
         self.assertEqual(len(rollouts), 1, rollouts)
         rollout = rollouts[0]
-        self.assertTrue(rollout["name"].startswith(
-            f"shop/Deployment/catalog/{scenes.CATALOG_NEW.revision}/"), rollout["name"])
+        self.assertTrue(
+            rollout["name"].startswith(f"shop/Deployment/catalog/{scenes.CATALOG_NEW.revision}/"),
+            rollout["name"],
+        )
         self.assertEqual(rollout["fromRevision"], scenes.CATALOG_OLD.revision)
         self.assertEqual(rollout["podsDeparted"], 3)
         self.assertEqual(int(rollout["dead"]) + int(rollout["reused"]), len(self.phantoms))
@@ -120,49 +141,71 @@ class RolloutTest(fixture.Case):
         self.assertLess(abs(agents.parse_time(holder["releasedNotAfter"]) - died), 5 * 10**8)
         self.assertLess(agents.parse_time(holder["withdrawn"]), died - 10**9)
         beliefs = [entry for entry in self.explained["beliefs"] if entry.get("goneBy")]
-        self.assertEqual({entry["cluster"] for entry in beliefs},
-                         {mesh.cluster_name(port) for _, port in scenes.PORTS})
+        self.assertEqual(
+            {entry["cluster"] for entry in beliefs},
+            {envoy_config.cluster_name(port) for _, port in scenes.PORTS},
+        )
         self.assertGreater(len(self.explained["recent"]), 0)
 
     def test_replay_is_identical_twice_and_equals_the_live_answers(self):
         self.assertTrue(self.answers.replayed_again_equal)
         live, again = self.answers.connections, self.answers.replayed["connections"]
-        self.assertEqual(collections.Counter(map(checks.kind, live)),
-                         collections.Counter(map(checks.kind, again)))
-        self.assertEqual(checks.by_class(self.answers.status),
-                         checks.by_class(self.answers.replayed["status"]))
-        self.assertEqual(checks.rollout_counts(self.answers.rollouts),
-                         checks.rollout_counts(self.answers.replayed["rollouts"]))
+        self.assertEqual(
+            collections.Counter(map(checks.kind, live)),
+            collections.Counter(map(checks.kind, again)),
+        )
+        self.assertEqual(
+            checks.by_class(self.answers.status), checks.by_class(self.answers.replayed["status"])
+        )
+        self.assertEqual(
+            checks.rollout_counts(self.answers.rollouts),
+            checks.rollout_counts(self.answers.replayed["rollouts"]),
+        )
 
     def test_metrics_pass_promtool_and_carry_no_address(self):
-        done = subprocess.run(["promtool", "check", "metrics"], input=self.answers.metrics, text=True,
-                              capture_output=True)
+        done = subprocess.run(
+            ["promtool", "check", "metrics"],
+            input=self.answers.metrics,
+            text=True,
+            capture_output=True,
+        )
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
         for pod_ip in (*show.OLD_IPS, *show.NEW_IPS, scenes.CLIENT_IP):
             self.assertNotIn(pod_ip, self.answers.metrics)
 
     def test_metrics_count_what_the_answers_count(self):
-        live_refused = sum(entry["destinationClass"] == "LIVE" and entry["outcome"] == "REFUSED"
-                           for entry in self.answers.verdicts)
-        self.assertEqual(self.metric("phantom_attempts_total", 'class="LIVE"', 'outcome="REFUSED"'),
-                         live_refused)
+        live_refused = sum(
+            entry["destinationClass"] == "LIVE" and entry["outcome"] == "REFUSED"
+            for entry in self.answers.verdicts
+        )
+        self.assertEqual(
+            self.metric("phantom_attempts_total", 'class="LIVE"', 'outcome="REFUSED"'), live_refused
+        )
         for name in ("WITHDRAWN", "DEAD", "REUSED"):
             count = sum(entry["destinationClass"] == name for entry in self.answers.connections)
             self.assertEqual(self.metric("phantom_connections_total", f'class="{name}"'), count)
 
     def metric(self, name, *labels):
-        return sum(float(line.rsplit(" ", 1)[1]) for line in self.answers.metrics.splitlines()
-                   if line.startswith(name + "{") and all(label in line for label in labels))
+        return sum(
+            float(line.rsplit(" ", 1)[1])
+            for line in self.answers.metrics.splitlines()
+            if line.startswith(name + "{") and all(label in line for label in labels)
+        )
 
 
 def _connect_as_application(scene, ip, port, patience=1.5):
     """One connect by the application's uid, around or through its sidecar; returns how it ended."""
-    program = ("import socket,sys\n"
-               "s=socket.create_connection((sys.argv[1],int(sys.argv[2])),float(sys.argv[3]))\n"
-               "s.settimeout(float(sys.argv[3]));s.sendall(b'GET / HTTP/1.1\\r\\n\\r\\n');s.recv(100)")
+    program = (
+        "import socket,sys\n"
+        "s=socket.create_connection((sys.argv[1],int(sys.argv[2])),float(sys.argv[3]))\n"
+        "s.settimeout(float(sys.argv[3]));s.sendall(b'GET / HTTP/1.1\\r\\n\\r\\n');s.recv(100)"
+    )
     process = processes.start(
         ["/usr/bin/python3", "-I", "-c", program, ip, str(port), str(patience)],
-        os.path.join(scene.client.cgroup, "application"), scene.client.netns, witness.APPLICATION_UID)
+        os.path.join(scene.client.cgroup, "application"),
+        scene.client.netns,
+        witness.APPLICATION_UID,
+    )
     return process.wait(30)
 
 
@@ -170,7 +213,7 @@ class CallerChosenAddressTest(fixture.Case):
     """The address of a dead pod that the application itself remembers."""
 
     def play(self, connect, block_admin=False):
-        """Kills one pod once EDS has forgotten it; returns phantomd's verdicts on `connect`s to it."""
+        """Ends one pod and lets EDS forget it; returns phantomd's verdicts on connects to it."""
         with fixture.new_scene(eds_delay=0.2) as scene:
             agent = fixture.new_agent(scene)
             agent.start()
@@ -179,7 +222,9 @@ class CallerChosenAddressTest(fixture.Case):
             scene.start_client()
             if block_admin:
                 scene.witness.block_admin()
-                agent.wait_for("the proxy is found", lambda status: int(status.get("proxies", 0)) == 1)
+                agent.wait_for(
+                    "the proxy is found", lambda status: int(status.get("proxies", 0)) == 1
+                )
             else:
                 agent.wait_for_proxy()
             scene.withdraw(gone, "catalog")
@@ -187,24 +232,36 @@ class CallerChosenAddressTest(fixture.Case):
             scene.report_end(gone, "catalog")
             connect(scene, gone.ip)
             agent.wait_for_verdicts(time.time_ns())
-            return [entry for entry in agent.connections()
-                    if checks.endpoint(entry["destination"])[0] == gone.ip]
+            return [
+                entry
+                for entry in agent.connections()
+                if checks.endpoint(entry["destination"])[0] == gone.ip
+            ]
 
     def test_through_the_proxy_is_client_address(self):
         found = self.play(lambda scene, ip: _connect_as_application(scene, ip, 9000))
-        self.assertEqual({checks.kind(entry) for entry in found},
-                         {("DEAD", "CLIENT_ADDRESS", "ABANDONED", "L4")})
+        self.assertEqual(
+            {checks.kind(entry) for entry in found}, {("DEAD", "CLIENT_ADDRESS", "ABANDONED", "L4")}
+        )
         self.assertEqual({entry["initiator"] for entry in found}, {"PROXY"})
 
     def test_around_the_proxy_is_bypass(self):
-        found = self.play(lambda scene, ip: _connect_as_application(scene, ip, mesh.HEALTH_PORT))
-        self.assertEqual([(checks.kind(entry)[:3], entry["initiator"]) for entry in found],
-                         [(("DEAD", "BYPASS", "ABANDONED"), "APPLICATION")])
+        found = self.play(
+            lambda scene, ip: _connect_as_application(scene, ip, envoy_config.HEALTH_PORT)
+        )
+        self.assertEqual(
+            [(checks.kind(entry)[:3], entry["initiator"]) for entry in found],
+            [(("DEAD", "BYPASS", "ABANDONED"), "APPLICATION")],
+        )
 
     def test_without_an_admin_port_is_unknown_belief(self):
-        found = self.play(lambda scene, ip: _connect_as_application(scene, ip, 9000), block_admin=True)
-        self.assertEqual({(entry["destinationClass"], entry["cause"]) for entry in found},
-                         {("DEAD", "UNKNOWN_BELIEF")})
+        found = self.play(
+            lambda scene, ip: _connect_as_application(scene, ip, 9000), block_admin=True
+        )
+        self.assertEqual(
+            {(entry["destinationClass"], entry["cause"]) for entry in found},
+            {("DEAD", "UNKNOWN_BELIEF")},
+        )
 
 
 if __name__ == "__main__":
