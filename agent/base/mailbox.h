@@ -35,6 +35,18 @@ class Mailbox {
     return true;
   }
 
+  // Never blocks. False: full or closed, the value was not taken; the sender says so to whoever
+  // asked. For senders that have somebody to answer.
+  bool TryPost(T value) PHANTOMD_EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      if (closed_ || queue_.size() >= capacity_) return false;
+      queue_.push_back(std::move(value));
+    }
+    has_value_.NotifyOne();
+    return true;
+  }
+
   // Everything that is there, oldest first; never blocks.
   std::deque<T> TakeAll() PHANTOMD_EXCLUDES(mutex_) {
     std::deque<T> out;

@@ -5,6 +5,7 @@
 // them. Thread-safe.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -18,8 +19,11 @@ class Published {
   Published() : value_(std::make_shared<const T>()) {}
 
   void Set(std::shared_ptr<const T> value) PHANTOMD_EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    value_.swap(value);  // the old version is released after the lock
+    {
+      MutexLock lock(mutex_);
+      value_.swap(value);  // the old version is released after the lock
+    }
+    replaced_.NotifyAll();
   }
 
   // Never null.
@@ -28,8 +32,24 @@ class Published {
     return value_;
   }
 
+  // Waits for a version other than `seen`, at most `timeout`; after that it returns the one there
+  // is, perhaps `seen` itself. Never null.
+  std::shared_ptr<const T> GetNewer(const std::shared_ptr<const T>& seen,
+                                    std::chrono::nanoseconds timeout) const
+      PHANTOMD_EXCLUDES(mutex_) {
+    const auto deadline = std::chrono::steady_clock::now() + timeout;
+    MutexLock lock(mutex_);
+    while (value_ == seen) {
+      const auto left = deadline - std::chrono::steady_clock::now();
+      if (left <= std::chrono::nanoseconds(0)) break;
+      replaced_.WaitFor(mutex_, left);
+    }
+    return value_;
+  }
+
  private:
   mutable Mutex mutex_;
+  mutable CondVar replaced_;
   std::shared_ptr<const T> value_ PHANTOMD_GUARDED_BY(mutex_);
 };
 
