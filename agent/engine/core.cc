@@ -1,0 +1,165 @@
+#include "agent/engine/core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/engine/judged_connection.h"
+
+namespace phantomd {
+namespace {
+
+constexpr Nanos kHousekeeping = std::chrono::seconds(1);
+constexpr Nanos kCompaction = std::chrono::minutes(1);
+// Connections of a proxy that is gone are judged and counted for this long; so long are nodes
+// remembered as silent.
+constexpr Nanos kGoneMemory = std::chrono::minutes(10);
+
+Lifecycle::Options LifecycleOptions(const Header& header) {
+  const Settings& settings = header.settings;
+  Lifecycle::Options options;
+  options.feed_delay = settings.feed_delay;
+  options.typical_delay = settings.typical_delay;
+  options.clock_error = settings.clock_error;
+  options.all_pods = settings.pod_scope != "endpointslices";
+  options.node_name = header.node_name;
+  for (const std::string& cidr : settings.pod_cidrs) {
+    if (auto range = IpPrefix::Parse(cidr); range.ok()) options.pod_ranges.push_back(*range);
+  }
+  return options;
+}
+
+}  // namespace
+
+Core::Core(const Header& header, BootTime started, Engine::Options options,
+           Engine::JudgedSink judged)
+    : header_(header),
+      started_(started),
+      options_(options),
+      judged_(std::move(judged)),
+      lifecycle_(LifecycleOptions(header), header.offset),
+      ledger_({.ring = options.ring, .max_cells = options.max_metric_cells}),
+      judge_({.settings = header_.settings,
+              .lifecycle = lifecycle_,
+              .belief = belief_,
+              .proxies = proxies_,
+              .mesh_cluster = mesh_cluster_,
+              .silence = silence_}),
+      planner_(belief_,
+               [this](const ProxyId& proxy, const SocketAddr& address) {
+                 const DestinationClass c = judge_.Suppose(proxy, address, now_).destination;
+                 return IsPhantom(c) || c == DestinationClass::kWithdrawn;
+               }),
+      now_(started),
+      next_housekeeping_(started + kHousekeeping),
+      next_compaction_(started + kCompaction) {
+  belief_.SetWallOffset(header.offset);
+  for (const std::string& cidr : header.settings.pod_cidrs) {
+    if (!IpPrefix::Parse(cidr).ok()) ++lost_["pod_cidr_unreadable"];
+  }
+}
+
+void Core::Apply(const Input& input) {
+  RunUntil(input.observed);
+  now_ = std::max(now_, input.observed);
+  std::visit([&](const auto& value) { On(value, input.observed); }, input.value);
+}
+
+void Core::RunUntil(BootTime t) {
+  for (;;) {
+    const BootTime until = std::min(t, next_housekeeping_);
+    if (const std::optional<Ticket> ticket = held_.FirstDue(until)) {
+      Decide(*ticket, held_.Get(*ticket).next, false);
+    } else if (ends_.next() <= until) {
+      JudgeFirstEnd();
+    } else if (next_housekeeping_ <= t) {
+      KeepHouse(next_housekeeping_);
+      next_housekeeping_ += kHousekeeping;
+    } else {
+      break;
+    }
+  }
+  if (t != BootTime::Max()) now_ = std::max(now_, t);
+}
+
+void Core::Finish() {
+  while (held_.size() > 0) Decide(held_.all().begin()->first, now_, true);
+  while (ends_.next() != BootTime::Max()) JudgeFirstEnd();
+  ledger_.UpdateWindows(lifecycle_, belief_, proxies_.Ids(), now_);
+}
+
+Knowledge Core::knowledge() const {
+  return {.header = header_,
+          .offset = lifecycle_.wall_offset(),
+          .started = started_,
+          .now = now_,
+          .lifecycle = lifecycle_,
+          .belief = belief_,
+          .ledger = ledger_,
+          .proxies = proxies_,
+          .planner = planner_,
+          .judge = judge_,
+          .held = held_,
+          .lost = lost_,
+          .late = late_.counts(),
+          .departed = departed_};
+}
+
+void Core::Decide(Ticket ticket, BootTime at, bool now_or_never) {
+  HeldAttempt& held = held_.Get(ticket);
+  const ProxyId waited_for = held.waits.poll;
+  const AttemptJudge::Decision decision = judge_.Decide(held, at, now_or_never);
+  const ProxyId& waits_for = decision.waits.poll;
+  if (decision.wait) {
+    held_.Wait(ticket, decision.until, decision.waits);
+    if (!waits_for.empty()) planner_.SetAnswerAfter(waits_for, held_.PollNeededAfter(waits_for));
+  } else {
+    Count(held.attempt, decision, at);
+    held_.Remove(ticket);
+  }
+  if (!waited_for.empty() && waited_for != waits_for) {
+    planner_.SetAnswerAfter(waited_for, held_.PollNeededAfter(waited_for));
+  }
+}
+
+void Core::DecideAll(const std::vector<Ticket>& tickets, BootTime at) {
+  for (const Ticket ticket : tickets) Decide(ticket, at, false);
+}
+
+void Core::Count(const Attempt& attempt, const AttemptJudge::Decision& decision, BootTime at) {
+  std::optional<Attempt> resolved;
+  if (attempt.initiator != decision.origin.initiator) {
+    resolved = attempt;
+    resolved->initiator = decision.origin.initiator;
+  }
+  const Attempt& counted = resolved ? *resolved : attempt;
+  if (decision.not_judged) return ledger_.CountNotJudged(counted);
+  const Verdict& verdict = decision.verdict;
+  ledger_.Count(counted, decision.origin.proxy, verdict, lifecycle_, at);
+  if (verdict.last_holder != PodHandle::kNone) departed_.insert(verdict.last_holder);
+  ++judged_so_far_;
+  if (!judged_) return;
+  Connection connection = JudgedConnection(counted, decision.origin.proxy, verdict, lifecycle_, at);
+  connection.sequence = judged_so_far_;
+  judged_(connection);
+}
+
+void Core::JudgeFirstEnd() {
+  const ConnectionEnd end = ends_.TakeFirst();
+  const PodHandle pod = EndQueue::StrandedFrom(end, lifecycle_);
+  if (pod != PodHandle::kNone) ledger_.CountStranded(end, pod);
+}
+
+void Core::KeepHouse(BootTime at) {
+  ledger_.UpdateWindows(lifecycle_, belief_, proxies_.Ids(), at);
+  if (at < next_compaction_) return;
+  next_compaction_ = at + kCompaction;
+  const BootTime horizon = at - header_.settings.horizon;
+  lifecycle_.Compact(horizon);
+  belief_.Compact(horizon);
+  ledger_.Compact(horizon, at);
+  proxies_.Compact(at - kGoneMemory);
+  silence_.Compact(at - kGoneMemory);
+  std::erase_if(departed_, [&](PodHandle pod) { return lifecycle_.Pod(pod) == nullptr; });
+}
+
+}  // namespace phantomd

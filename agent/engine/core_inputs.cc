@@ -1,0 +1,97 @@
+// What each kind of input does to the core.
+#include <algorithm>
+
+#include "agent/engine/core.h"
+
+namespace phantomd {
+
+void Core::On(const ProxyChange& change, BootTime at) {
+  const ProxyId& id = change.proxy.id;
+  proxies_.Apply(change, at, lifecycle_);
+  if (!change.gone) return;
+  belief_.Gone(id, at);
+  ledger_.ProxyGone(id, at);
+  // Nobody will answer the polls that were waited for.
+  DecideAll(held_.WokenByPoll(id), at);
+  planner_.ProxyGone(id);
+}
+
+void Core::On(const Attempt& attempt, BootTime at) {
+  const BootTime end = std::max(attempt.started, attempt.ended);
+  const BootTime due = end + header_.settings.judgement_delay;
+  if (at > due) LateAt(at).Count("attempt");
+  held_.Add(attempt, at, due);
+  while (held_.size() > options_.max_held) {
+    LateAt(at).Count("attempt_judged_early");
+    Decide(held_.all().begin()->first, at, true);
+  }
+}
+
+void Core::On(const ConnectionEnd& end, BootTime at) {
+  const BootTime due = std::max(end.ended + header_.settings.judgement_delay, at);
+  if (end.initiator == Initiator::kIntercepted || end.initiator == Initiator::kProxyControl) return;
+  ends_.Add(end, at, due);
+}
+
+void Core::On(const PodChange& change, BootTime at) {
+  const LateNews::PodBefore before = LateNews::Before(change, lifecycle_);
+  const TouchedAddresses touched = lifecycle_.Apply(change, at);
+  LateAt(at).PodApplied(change, before, lifecycle_, judge_.WatermarkAt(at));
+  proxies_.PodTold(change.pod.uid, lifecycle_);
+  Touched(touched, at);
+}
+
+void Core::On(const SliceChange& change, BootTime at) {
+  LateAt(at).Happened("slice", change.not_before, judge_.WatermarkAt(at));
+  Touched(lifecycle_.Apply(change, at), at);
+}
+
+void Core::On(const FeedChange& change, BootTime at) {
+  lifecycle_.Apply(change, at);
+  judge_.FeedsChanged();
+  DecideAll(held_.WokenByFeed(), at);
+}
+
+void Core::On(const BeliefSnapshot& snapshot, BootTime at) {
+  LateAt(at).Happened("belief", snapshot.requested, judge_.WatermarkAt(at));
+  belief_.Apply(snapshot);
+  mesh_cluster_.Learn(snapshot, lifecycle_);
+  planner_.Applied(snapshot);
+  DecideAll(held_.WokenByPoll(snapshot.proxy_id), at);
+}
+
+void Core::On(const Loss& loss, BootTime) {
+  lost_[loss.what] += loss.count;
+  // How many is not known: the span is counted instead, apart from the rest.
+  if (loss.count_unknown) ++lost_[loss.what + "_spans_unknown"];
+  if (loss.what == "belief" && !loss.proxy_id.empty()) {
+    belief_.Lost(loss.proxy_id, loss.from, loss.to);
+  }
+}
+
+void Core::On(const NodeChange& change, BootTime at) {
+  LateAt(at).Happened("node", change.not_before, judge_.WatermarkAt(at));
+  const TouchedAddresses touched = lifecycle_.Apply(change, at);
+  silence_.Apply(change, at);
+  Touched(touched, at);
+  if (!change.ready || change.deleted) DecideAll(held_.WokenByNodes(), at);
+}
+
+void Core::On(const PodEnd& end, BootTime at) {
+  LateAt(at).Happened("pod_end", end.ended, judge_.WatermarkAt(at));
+  Touched(lifecycle_.Apply(end, at), at);
+}
+
+void Core::On(const ClockChange& change, BootTime) {
+  lifecycle_.SetWallOffset(change.offset);
+  belief_.SetWallOffset(change.offset);
+}
+
+void Core::Touched(const TouchedAddresses& addresses, BootTime at) {
+  for (const IpAddr& ip : addresses) {
+    planner_.AddressTouched(ip);
+    DecideAll(held_.WokenByAddress(ip), at);
+  }
+}
+
+}  // namespace phantomd

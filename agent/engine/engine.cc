@@ -1,0 +1,98 @@
+#include "agent/engine/engine.h"
+
+#include <utility>
+
+#include "agent/engine/core.h"
+#include "agent/engine/explain.h"
+#include "agent/engine/export.h"
+#include "agent/engine/input_merge.h"
+#include "agent/engine/report_builder.h"
+#include "fmt/format.h"
+
+namespace phantomd {
+
+class Engine::Impl {
+ public:
+  Impl(const Header& header, BootTime started, Options options, AppliedSink applied,
+       JudgedSink judged)
+      : core(header, started, options, std::move(judged)), applied_(std::move(applied)) {}
+
+  void Apply(const Input& input) {
+    if (applied_) applied_(input);
+    last_applied_ = input.observed;
+    core.Apply(input);
+  }
+
+  // The last input of a recording dates its end: a replay then knows, as the live engine did, that
+  // no news came until then.
+  void DateTheEnd() {
+    if (core.now() > last_applied_) Apply({core.now(), ClockChange{core.offset()}});
+  }
+
+  Core core;
+  InputMerge merge;
+  bool live = false;
+  BootTime last_applied() const { return last_applied_; }
+
+ private:
+  const AppliedSink applied_;
+  BootTime last_applied_ = BootTime::Min();
+};
+
+Engine::Engine(const Header& header, BootTime started, Options options, AppliedSink applied,
+               JudgedSink judged)
+    : impl_(std::make_unique<Impl>(header, started, options, std::move(applied),
+                                   std::move(judged))) {}
+
+Engine::~Engine() = default;
+
+void Engine::Post(EdgePost post) {
+  impl_->live = true;
+  if (!impl_->merge.Post(std::move(post))) impl_->core.CountOutOfOrder();
+}
+
+void Engine::Advance() {
+  while (const std::optional<Input> input = impl_->merge.Next()) impl_->Apply(*input);
+  const BootTime safe_until = impl_->merge.safe_until();
+  if (safe_until != BootTime::Min() && safe_until != BootTime::Max()) {
+    impl_->core.RunUntil(safe_until);
+  }
+}
+
+absl::Status Engine::Replay(const Input& input) {
+  if (std::holds_alternative<Header>(input.value)) {
+    return absl::InvalidArgumentError("a second header: a recording has one, as its first input");
+  }
+  if (input.observed < impl_->last_applied()) {
+    return absl::InvalidArgumentError(
+        fmt::format("an input observed at {} ns follows one observed at {} ns: inputs must be in "
+                    "the order of observed_ns",
+                    input.observed.nanos(), impl_->last_applied().nanos()));
+  }
+  impl_->Apply(input);
+  return absl::OkStatus();
+}
+
+void Engine::Finish() {
+  while (const std::optional<Input> input = impl_->merge.NextRegardless()) impl_->Apply(*input);
+  if (impl_->live) impl_->DateTheEnd();
+  impl_->core.Finish();
+}
+
+const PollDemand& Engine::demand() const { return impl_->core.demand(); }
+
+std::shared_ptr<const Report> Engine::MakeReport() const {
+  return BuildReport(impl_->core.knowledge());
+}
+
+AddressExplanation Engine::Explain(const SocketAddr& address, BootTime time) const {
+  return ExplainAddress(impl_->core.knowledge(), address, time);
+}
+
+void Engine::Export(const std::function<void(const Input&)>& sink) const {
+  ExportKnowledge(impl_->core.knowledge(), impl_->core.ends(), sink);
+}
+
+BootTime Engine::now() const { return impl_->core.now(); }
+
+}  // namespace phantomd

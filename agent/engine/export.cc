@@ -1,0 +1,41 @@
+#include "agent/engine/export.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace phantomd {
+
+void ExportKnowledge(const Knowledge& known, const EndQueue& ends,
+                     const std::function<void(const Input&)>& sink) {
+  Header header = known.header;
+  header.offset = known.offset;
+  sink({known.now, std::move(header)});
+
+  std::vector<Input> inputs;
+  for (const auto& [id, entry] : known.proxies.all()) {
+    inputs.push_back({entry.first_observed, ProxyChange{entry.told, false}});
+    if (entry.gone.is_set()) inputs.push_back({entry.gone, ProxyChange{entry.told, true}});
+  }
+  for (const auto& [ticket, held] : known.held.all()) {
+    inputs.push_back({held.observed, held.attempt});
+  }
+  for (const auto& [due, held] : ends.all()) inputs.push_back({held.observed, held.end});
+  known.lifecycle.Export([&](BootTime observed, auto change) {
+    std::visit(
+        [&](auto&& value) {
+          inputs.push_back({observed, std::forward<decltype(value)>(value)});
+        },
+        std::move(change));
+  });
+  known.belief.Export([&](BeliefSnapshot snapshot) {
+    const BootTime observed = snapshot.received;
+    inputs.push_back({observed, std::move(snapshot)});
+  });
+  // Stable: what one room told in its own order stays in that order.
+  std::stable_sort(inputs.begin(), inputs.end(),
+                   [](const Input& a, const Input& b) { return a.observed < b.observed; });
+  for (const Input& input : inputs) sink(input);
+}
+
+}  // namespace phantomd

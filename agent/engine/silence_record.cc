@@ -1,0 +1,57 @@
+#include "agent/engine/silence_record.h"
+
+#include <algorithm>
+
+#include "agent/base/strings.h"
+
+namespace phantomd {
+
+SilenceRecord::OfNode& SilenceRecord::Node(std::string_view name) {
+  const auto it = nodes_.find(ToAbsl(name));
+  return it != nodes_.end() ? it->second : nodes_[std::string(name)];
+}
+
+void SilenceRecord::Answered(PodHandle pod, std::string_view node, BootTime syn) {
+  OfPod& record = Node(node).pods[pod];
+  record.last_answer = std::max(record.last_answer, syn);
+}
+
+void SilenceRecord::Unanswered(PodHandle pod, std::string_view node, BootTime syn) {
+  OfPod& record = Node(node).pods[pod];
+  record.last_silence = std::max(record.last_silence, syn);
+}
+
+void SilenceRecord::Apply(const NodeChange& change, BootTime observed) {
+  OfNode& node = Node(change.name);
+  if (change.ready && !change.deleted) {
+    node.not_ready_since = BootTime();
+  } else if (!node.not_ready_since.is_set()) {
+    node.not_ready_since = observed;
+  }
+}
+
+bool SilenceRecord::FellSilent(std::string_view node, BootTime t) const {
+  const auto it = nodes_.find(ToAbsl(node));
+  if (it == nodes_.end()) return false;
+  const OfNode& record = it->second;
+  if (!record.not_ready_since.is_set() || record.not_ready_since < t) return false;
+  int silent = 0;
+  for (const auto& [pod, of_pod] : record.pods) {
+    if (of_pod.last_answer >= t) return false;
+    silent += of_pod.silent() ? 1 : 0;
+  }
+  return silent >= 2;
+}
+
+void SilenceRecord::Compact(BootTime horizon) {
+  for (auto& [name, node] : nodes_) {
+    absl::erase_if(node.pods, [&](const auto& entry) {
+      return std::max(entry.second.last_answer, entry.second.last_silence) < horizon;
+    });
+  }
+  absl::erase_if(nodes_, [](const auto& entry) {
+    return entry.second.pods.empty() && !entry.second.not_ready_since.is_set();
+  });
+}
+
+}  // namespace phantomd
