@@ -25,6 +25,8 @@ namespace phantomd {
 
 class FieldPath {
  public:
+  static constexpr int kNoIndex = -1;
+
   explicit FieldPath(absl::Status* first_error) : first_error_(first_error) {}
   FieldPath(const FieldPath& parent, std::string_view field, int index = kNoIndex)
       : parent_(&parent), field_(field), index_(index), first_error_(parent.first_error_) {}
@@ -49,8 +51,6 @@ class FieldPath {
   }
 
  private:
-  static constexpr int kNoIndex = -1;
-
   void FailEnum(std::string_view field, int value) const;
   std::string ToString() const;
 

@@ -10,7 +10,7 @@
 #include "agent/recording/writer.h"
 #include "agent/wire/input_wire.h"
 #include "gmock/gmock.h"
-#include "tests/recording/recording_files.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/wire/sample_inputs.h"
 
 namespace phantomd {

@@ -10,7 +10,7 @@
 #include "agent/recording/recording_sink.h"
 #include "agent/recording/writer_thread.h"
 #include "gmock/gmock.h"
-#include "tests/recording/recording_files.h"
+#include "tests/base/temporary_folder.h"
 #include "tests/wire/sample_inputs.h"
 
 namespace phantomd {

@@ -1,4 +1,4 @@
-// Files for tests of recordings, removed with the fixture.
+// A folder for the files of one test, removed with the fixture.
 #pragma once
 
 #include <fcntl.h>
@@ -17,7 +17,8 @@ namespace phantomd::testing {
 class TemporaryFolder : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "recording-XXXXXX").string();
+    std::string pattern =
+        (std::filesystem::temp_directory_path() / "phantomd-test-XXXXXX").string();
     ASSERT_NE(mkdtemp(pattern.data()), nullptr);
     folder_ = pattern;
   }

@@ -1,0 +1,77 @@
+// JsonObject reads the fields of one JSON object as Kubernetes means them: a field that is absent
+// and one that is null are the same, an object that is absent has no fields, and a field of the
+// wrong type is an error that names its path, as in "status.podIPs[1].ip: not a string".
+//
+// The first error is kept in the Status given to the root; readers go on with the default and look
+// at the Status at the end. Lives on one thread's stack, shorter than its parent and the parsed
+// document.
+#pragma once
+
+#include <simdjson.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "agent/base/boot_time.h"
+#include "agent/base/ip_addr.h"
+#include "agent/wire/field_path.h"
+
+namespace phantomd {
+
+class JsonObject {
+ public:
+  // `element` must be an object.
+  JsonObject(simdjson::dom::element element, absl::Status* first_error);
+  JsonObject(const JsonObject&) = delete;
+  JsonObject& operator=(const JsonObject&) = delete;
+
+  bool Has(std::string_view field) const { return Find(field).has_value(); }
+  std::string_view Text(std::string_view field) const;
+  std::optional<bool> Bool(std::string_view field) const;
+  int64_t Integer(std::string_view field) const;  // 0 when absent
+  WallTime Time(std::string_view field) const;    // unset when absent
+  uint16_t Port(std::string_view field) const;    // 0 when absent
+  JsonObject Object(std::string_view field) const;
+
+  // Calls `take(JsonObject)` for each object of an array.
+  template <typename Take>
+  void ForEach(std::string_view field, Take take) const {
+    const std::optional<simdjson::dom::array> array = Array(field);
+    if (!array) return;
+    int index = 0;
+    for (const simdjson::dom::element element : *array) {
+      take(JsonObject(path_, field, index++, element));
+    }
+  }
+  // Calls `take(std::string_view)` for each text of an array.
+  template <typename Take>
+  void ForEachText(std::string_view field, Take take) const {
+    const std::optional<simdjson::dom::array> array = Array(field);
+    if (!array) return;
+    int index = 0;
+    for (const simdjson::dom::element element : *array) {
+      take(AsText(element, field, index++));
+    }
+  }
+
+  // An address in text form that stood in `field`; nothing, and an error, when it is none.
+  std::optional<IpAddr> ParseAddress(std::string_view field, std::string_view text) const;
+
+  void Fail(std::string_view field, std::string_view what) const { path_.Fail(field, what); }
+
+ private:
+  JsonObject(const FieldPath& parent, std::string_view field, int index,
+             std::optional<simdjson::dom::element> element);
+
+  std::optional<simdjson::dom::element> Find(std::string_view field) const;
+  std::optional<simdjson::dom::array> Array(std::string_view field) const;
+  std::string_view AsText(simdjson::dom::element element, std::string_view field, int index) const;
+
+  FieldPath path_;
+  std::optional<simdjson::dom::object> object_;
+};
+
+}  // namespace phantomd

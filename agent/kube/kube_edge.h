@@ -1,0 +1,46 @@
+// KubeEdge follows the Kubernetes feeds on a thread of its own.
+//
+// News is at most kPoll old when it is read, and so is the low mark. Without any source there is
+// nothing to wait for: the edge posts the last low mark, BootTime::Max(), and runs no thread. A new
+// error of a feed is logged once.
+//
+// Post() blocks while the core's mailbox is full, so Stop() returns only when the core takes what
+// is there or has closed its mailbox. Owned and stopped by one thread; stats() may be read by any.
+#pragma once
+
+#include <memory>
+#include <thread>
+
+#include "agent/base/mailbox.h"
+#include "agent/kube/feed_loop.h"
+
+namespace phantomd {
+
+class KubeEdge {
+ public:
+  static constexpr Nanos kPoll = std::chrono::milliseconds(20);
+
+  KubeEdge(std::unique_ptr<FeedLoop> loop, Mailbox<EdgePost>& core);
+  ~KubeEdge();  // stops
+  KubeEdge(const KubeEdge&) = delete;
+  KubeEdge& operator=(const KubeEdge&) = delete;
+
+  // Posts the last low mark, and nothing after it.
+  void Stop();
+
+  std::shared_ptr<const KubeStats> stats() const { return loop_->stats(); }
+
+ private:
+  struct StopRequest {};
+
+  void Run();
+  void SayNewErrors();
+
+  const std::unique_ptr<FeedLoop> loop_;
+  Mailbox<EdgePost>& core_;
+  Mailbox<StopRequest> stop_;
+  std::vector<std::string> said_;  // the last error of each feed that was logged
+  std::thread thread_;
+};
+
+}  // namespace phantomd

@@ -1,0 +1,163 @@
+#include "agent/kube/object_tracker.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace phantomd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+BootTime T(int64_t n) { return BootTime::FromNanos(n); }
+
+PodChange Pod(const std::string& uid, const std::string& name = "p") {
+  return {.pod = {.uid = PodUid(uid), .ns = "shop", .name = name},
+          .ips = {IpAddr::V4(10, 0, 0, 1)},
+          .phase = PodPhase::kRunning};
+}
+
+// One word a line: "13 a", "14 -b@10" (deleted, not before 10), "12 broken@10", "14 synced".
+std::vector<std::string> Said(const std::vector<Input>& inputs) {
+  std::vector<std::string> out;
+  for (const Input& input : inputs) {
+    std::string line = std::to_string(input.observed.nanos()) + " ";
+    const auto object = [&line](const auto& change, const std::string& key) {
+      line += (change.deleted ? "-" : "") + key;
+      if (change.not_before.is_set()) line += "@" + std::to_string(change.not_before.nanos());
+    };
+    if (const auto* pod = std::get_if<PodChange>(&input.value)) object(*pod, pod->pod.uid.value());
+    if (const auto* slice = std::get_if<SliceChange>(&input.value)) {
+      object(*slice, slice->ns + "/" + slice->name);
+    }
+    if (const auto* node = std::get_if<NodeChange>(&input.value)) object(*node, node->name);
+    if (const auto* feed = std::get_if<FeedChange>(&input.value)) {
+      line += feed->state == FeedState::kSynced ? "synced" : "broken";
+      if (feed->good_until.is_set()) line += "@" + std::to_string(feed->good_until.nanos());
+    }
+    out.push_back(line);
+  }
+  return out;
+}
+
+TEST(ObjectTrackerTest, FirstListIsSyncedWithoutDeletions) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Changed(T(1), Pod("a"), out);
+  tracker.Changed(T(2), Pod("a"), out);
+  EXPECT_FALSE(tracker.synced());
+  tracker.ListComplete(T(3), out);
+  tracker.Changed(T(4), Pod("b"), out);
+  tracker.Deleted(T(5), Pod("a"), out);
+  EXPECT_THAT(Said(out), ElementsAre("1 a", "2 a", "3 synced", "4 b", "5 -a"));
+  EXPECT_TRUE(tracker.synced());
+  EXPECT_EQ(tracker.size(), 1u);
+}
+
+TEST(ObjectTrackerTest, RepeatedListDeletesWhatItLacks) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  for (const char* uid : {"d", "a", "c", "b"}) tracker.Changed(T(1), Pod(uid), out);
+  tracker.ListComplete(T(2), out);
+  out.clear();
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  EXPECT_FALSE(tracker.synced());
+  tracker.Changed(T(13), Pod("a"), out);
+  tracker.ListComplete(T(14), out);
+  EXPECT_THAT(Said(out),
+              ElementsAre("12 broken@10", "13 a", "14 -b@10", "14 -c@10", "14 -d@10", "14 synced"));
+  EXPECT_EQ(tracker.size(), 1u);
+  out.clear();
+  tracker.ListComplete(T(15), out);
+  EXPECT_THAT(out, IsEmpty());  // nothing is deleted twice
+}
+
+TEST(ObjectTrackerTest, SynthesisedDeletionCarriesTheLastState) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Changed(T(1), Pod("a", "first"), out);
+  tracker.Changed(T(2), Pod("a", "last"), out);
+  tracker.ListComplete(T(3), out);
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  out.clear();
+  tracker.ListComplete(T(14), out);
+  PodChange expected = Pod("a", "last");
+  expected.deleted = true;
+  expected.not_before = T(10);
+  EXPECT_EQ(std::get<PodChange>(out[0].value), expected);
+}
+
+TEST(ObjectTrackerTest, ReusedNameIsAnotherPod) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Changed(T(1), Pod("old", "db-0"), out);
+  tracker.ListComplete(T(2), out);
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  out.clear();
+  tracker.Changed(T(13), Pod("new", "db-0"), out);
+  tracker.ListComplete(T(14), out);
+  EXPECT_THAT(Said(out), ElementsAre("13 new", "14 -old@10", "14 synced"));
+}
+
+TEST(ObjectTrackerTest, DeletionToldInsideAGapHappenedSomeTimeInIt) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Changed(T(1), Pod("a"), out);
+  tracker.ListComplete(T(2), out);
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  out.clear();
+  tracker.Deleted(T(13), Pod("a"), out);
+  tracker.ListComplete(T(14), out);
+  tracker.Deleted(T(15), Pod("b"), out);
+  EXPECT_THAT(Said(out), ElementsAre("13 -a@10", "14 synced", "15 -b"));
+}
+
+TEST(ObjectTrackerTest, BreakInsideABreakIsOneGap) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Changed(T(1), Pod("a"), out);
+  tracker.Changed(T(1), Pod("b"), out);
+  tracker.ListComplete(T(2), out);
+  out.clear();
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  tracker.Changed(T(13), Pod("a"), out);
+  tracker.Break(T(15), T(14), out);
+  tracker.BeginList();  // the list that named a is not this one
+  tracker.Changed(T(16), Pod("b"), out);
+  tracker.ListComplete(T(17), out);
+  EXPECT_THAT(Said(out), ElementsAre("12 broken@10", "13 a", "16 b", "17 -a@10", "17 synced"));
+}
+
+TEST(ObjectTrackerTest, SlicesAndNodesAreToldApartByName) {
+  ObjectTracker slices(Feed::kSlices);
+  ObjectTracker nodes(Feed::kNodes);
+  std::vector<Input> out;
+  slices.Changed(T(1), SliceChange{.ns = "a", .name = "s"}, out);
+  slices.Changed(T(1), SliceChange{.ns = "b", .name = "s"}, out);
+  nodes.Changed(T(1), NodeChange{.name = "n"}, out);
+  slices.ListComplete(T(2), out);
+  nodes.ListComplete(T(2), out);
+  for (ObjectTracker* tracker : {&slices, &nodes}) {
+    tracker->Break(T(5), T(4), out);
+    tracker->BeginList();
+  }
+  out.clear();
+  slices.Changed(T(6), SliceChange{.ns = "b", .name = "s"}, out);
+  slices.ListComplete(T(7), out);
+  nodes.ListComplete(T(7), out);
+  EXPECT_THAT(Said(out), ElementsAre("6 b/s", "7 -a/s@4", "7 synced", "7 -n@4", "7 synced"));
+}
+
+TEST(ObjectTrackerTest, ObjectOfAnotherKindIsOurBug) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  EXPECT_DEATH(tracker.Changed(T(1), NodeChange{.name = "n"}, out), "check failed");
+}
+
+}  // namespace
+}  // namespace phantomd
