@@ -168,7 +168,7 @@ def _listener(name, ip, port, filter_chains, **more):
 
 
 def listeners(access_log):
-    # Redirected connections arrive at the first and are handed to the listener of their destination.
+    # Redirected connections arrive at the first, which hands them to the listener they meant.
     catchall = {
         "name": "virtualOutbound-catchall-tcp",
         "filters": [_tcp_proxy("PassthroughCluster")],

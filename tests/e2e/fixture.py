@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 SOURCE_DIR = os.environ.get("PHANTOMD_SOURCE_DIR") or os.path.dirname(
@@ -71,7 +72,9 @@ def leftovers():
         "programs": sorted(f"{program['type']} {program.get('name', '')}" for program in programs),
         "cgroups": _cgroups(),
         "processes": _own_processes(),
-        "folders": sorted(name for name in os.listdir("/tmp") if name.startswith("phantomd-demo")),
+        "folders": sorted(
+            name for name in os.listdir(tempfile.gettempdir()) if name.startswith("phantomd-demo")
+        ),
     }
 
 
