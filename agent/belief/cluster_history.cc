@@ -7,8 +7,6 @@
 namespace phantomd {
 namespace {
 
-constexpr Nanos kUpdateTimeGrain = std::chrono::milliseconds(1);
-
 // One endpoint as a snapshot tells it: the same ip:port may be told in several priorities.
 struct ToldEndpoint {
   SocketAddr address;
@@ -83,7 +81,7 @@ bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
   for (const BeliefSnapshot::Cluster* cluster : told) {
     Describe(*cluster, names);
     if (cluster->updated.is_set())
-      change.dated = offset.ToBoot(cluster->updated) + kUpdateTimeGrain;
+      change.dated = offset.ToBoot(cluster->updated) + EndpointHistory::kUpdateTimeGrain;
   }
   removed_ = BootTime();
   listed_ = change.poll;
@@ -119,15 +117,16 @@ bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
 }
 
 bool ClusterHistory::Remove(const EndpointHistory::Change& change) {
+  listed_ = change.poll;
   if (!exists()) return false;
   for (EndpointHistory& endpoint : endpoints_) endpoint.Unlist(change);
   endpoint_count_ = 0;
   removed_ = change.poll.received;
-  listed_ = change.poll;
   return true;
 }
 
 void ClusterHistory::Compact(BootTime before, const IpVisitor& vanished) {
+  std::erase_if(unchained_, [&](BootTime told) { return told < before; });
   size_t out = 0;
   for (size_t i = 0; i < endpoints_.size();) {
     const IpAddr ip = endpoints_[i].address().ip;
@@ -145,7 +144,8 @@ void ClusterHistory::Compact(BootTime before, const IpVisitor& vanished) {
 }
 
 std::vector<BootTime> ClusterHistory::Told() const {
-  std::vector<BootTime> told = {listed_.received};
+  std::vector<BootTime> told = unchained_;
+  told.push_back(listed_.received);
   for (const EndpointHistory& endpoint : endpoints_) {
     if (endpoint.ended() != nullptr) {
       for (const EndpointHistory::Ended& ended : *endpoint.ended()) {
@@ -169,20 +169,20 @@ BeliefSnapshot::Cluster ClusterHistory::AsToldAt(BootTime received, WallOffset o
   cluster.service = names.View(service_);
   cluster.discovery = discovery_;
   cluster.layer = layer_;
-  BootTime dated;
+  // All changes of one poll have one date; where it was moved behind an earlier change, it is
+  // later.
+  BootTime dated = received;
+  const auto date = [&](BootTime poll, BootTime at) {
+    if (poll == received) dated = std::min(dated, at);
+  };
   for (const EndpointHistory& endpoint : endpoints_) {
     if (endpoint.ended() != nullptr) {
       for (const EndpointHistory::Ended& ended : *endpoint.ended()) {
-        if (ended.gone_poll == received && ended.gone_at < received) dated = ended.gone_at;
-        if (ended.stretch.first == received && ended.stretch.first_at < received) {
-          dated = ended.stretch.first_at;
-        }
+        date(ended.gone_poll, ended.gone_at);
+        date(ended.stretch.first, ended.stretch.first_at);
       }
     }
-    if (endpoint.listed() && endpoint.current().first == received &&
-        endpoint.current().first_at < received) {
-      dated = endpoint.current().first_at;
-    }
+    if (endpoint.listed()) date(endpoint.current().first, endpoint.current().first_at);
     const std::optional<Hold> hold = endpoint.HoldAt(received);
     if (!hold) continue;
     BeliefSnapshot::Endpoint told;
@@ -197,7 +197,7 @@ BeliefSnapshot::Cluster ClusterHistory::AsToldAt(BootTime received, WallOffset o
     told.connects = static_cast<uint64_t>(std::max<int64_t>(0, endpoint.ConnectsAt(received)));
     cluster.endpoints.push_back(std::move(told));
   }
-  if (dated.is_set()) cluster.updated = offset.ToWall(dated - kUpdateTimeGrain);
+  if (dated < received) cluster.updated = offset.ToWall(dated - EndpointHistory::kUpdateTimeGrain);
   return cluster;
 }
 

@@ -47,6 +47,8 @@ class ClusterHistory {
   bool List(std::span<const BeliefSnapshot::Cluster* const> told, EndpointHistory::Change change,
             WallOffset offset, NamePool& names, const IpVisitor& appeared);
   bool Remove(const EndpointHistory::Change& change);
+  // The last poll spoke of the cluster after lost observations: it alone confirms what it told.
+  void NoteUnchained() { unchained_.push_back(listed_.received); }
 
   // Forgets what ended before `before`; `vanished` is called for each address of which no port is
   // remembered any more.
@@ -68,6 +70,7 @@ class ClusterHistory {
   Layer layer_ = Layer::kUnspecified;
   Poll listed_;
   BootTime removed_;  // unset: it exists
+  std::vector<BootTime> unchained_;
   size_t endpoint_count_ = 0;
   std::vector<EndpointHistory> endpoints_;
 };

@@ -11,7 +11,6 @@ namespace {
 // PILOT_DEBOUNCE_AFTER), so an update_time between two polls that are closer is the change's own;
 // between polls further apart it may be that of a later push, and bounds the change from above.
 constexpr Nanos kShortestPushInterval = std::chrono::milliseconds(100);
-constexpr Nanos kUpdateTimeGrain = std::chrono::milliseconds(1);
 
 bool Dates(const EndpointHistory::Change& change) {
   return change.dated.is_set() && change.dated < change.poll.received &&
@@ -28,6 +27,8 @@ bool EndpointHistory::List(const Listing& listing, const Change& change) {
                                                   : change.poll.received - PollLog::kNear;
     current_.first = change.poll.received;
     current_.first_at = dated ? change.dated : change.poll.received;
+    // An update may fall into the very poll that told of the end before: one after the other.
+    if (ended_) current_.first_at = std::max(current_.first_at, ended_->back().gone_at);
     current_.hold = listing.hold;
     listed_ = true;
     listing_ = listing;
@@ -35,7 +36,8 @@ bool EndpointHistory::List(const Listing& listing, const Change& change) {
   }
   const bool changed_hold = current_.hold != listing.hold;
   if (changed_hold) {
-    const BootTime changed = Dates(change) ? change.dated : change.poll.received;
+    const BootTime changed =
+        std::max(current_.first_at, Dates(change) ? change.dated : change.poll.received);
     if (!ended_) ended_ = std::make_unique<std::vector<Ended>>();
     ended_->push_back({current_, change.confirmed, change.poll.received, changed});
     current_ = {change.confirmed.requested, change.poll.received, changed, listing.hold};
@@ -50,8 +52,8 @@ bool EndpointHistory::Unlist(const Change& change) {
   // The end of a host that health checks held is no update of the cluster: nothing dates it.
   const bool dated = Dates(change) && current_.hold == Hold::kAssigned;
   if (!ended_) ended_ = std::make_unique<std::vector<Ended>>();
-  ended_->push_back({current_, change.confirmed, change.poll.received,
-                     dated ? change.dated : change.poll.received});
+  const BootTime gone_at = std::max(current_.first_at, dated ? change.dated : change.poll.received);
+  ended_->push_back({current_, change.confirmed, change.poll.received, gone_at});
   listed_ = false;
   return true;
 }
@@ -104,10 +106,10 @@ EndpointHistory::Stay EndpointHistory::StayOf(size_t stretch, const Poll& confir
   stay.last = end.last;
   stay.gone_at = end.gone_at;
   stay.latest = stay.last_stretch + 1 == stretches();
-  stay.exact_end =
-      end.gone_at < end.gone_poll && end.gone_poll - end.last.requested <= kShortestPushInterval;
-  if (stay.exact_end)
+  const bool dated = end.gone_at < end.gone_poll && end.gone_at > end.last.received;
+  if (dated && end.gone_poll - end.last.requested <= kShortestPushInterval) {
     stay.last.requested = std::max(end.last.requested, end.gone_at - kUpdateTimeGrain);
+  }
   return stay;
 }
 

@@ -27,6 +27,8 @@ namespace phantomd {
 
 class EndpointHistory {
  public:
+  static constexpr Nanos kUpdateTimeGrain = std::chrono::milliseconds(1);
+
   // What one poll says of the endpoint.
   struct Listing {
     Hold hold = Hold::kAssigned;
@@ -58,10 +60,9 @@ class EndpointHistory {
   struct Stay {
     size_t first_stretch = 0, last_stretch = 0;
     Stretch begin;
-    Poll last;         // the last poll that listed it
+    Poll last;         // the last poll that listed it; `requested` narrowed by update_time
     BootTime gone_at;  // Max: still listed
     bool latest = false;
-    bool exact_end = false;  // update_time dates the end to the millisecond
   };
 
   explicit EndpointHistory(SocketAddr address) : address_(address) {}

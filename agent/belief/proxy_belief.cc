@@ -52,10 +52,12 @@ void ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll
                             [&](const IpAddr& ip) {
                               index_.Add(ip, {number_, name});
                             });
+    if (!trusted_) cluster.NoteUnchained();
     first = last;
   }
   const auto remove = [&](ClusterHistory& cluster) {
     changed |= cluster.Remove({poll, Confirmed(cluster), BootTime()});
+    if (!trusted_) cluster.NoteUnchained();
   };
   for (const std::string& name : snapshot.removed_clusters) {
     const auto found = clusters_.find(names_.Intern(name));
@@ -68,6 +70,7 @@ void ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll
   }
   polls_.Add(poll);
   if (snapshot.complete) {
+    if (!first_complete_.is_set()) first_complete_ = poll.received;
     completes_.push_back(poll);
     changed = true;
   }

@@ -90,9 +90,10 @@ class ProxyBelief {
   PollLog polls_;
   Poll last_answer_;  // good or failed
   std::string error_;
-  bool trusted_ = false;         // the snapshots since the last complete one form an unbroken chain
-  Poll trusted_until_;           // while not trusted: the last poll that confirmed everything
-  std::vector<Poll> completes_;  // the complete snapshots
+  bool trusted_ = false;  // the snapshots since the last complete one form an unbroken chain
+  Poll trusted_until_;    // while not trusted: the last poll that confirmed everything
+  BootTime first_complete_;
+  std::vector<Poll> completes_;  // the complete snapshots that are remembered
   bool gone_ = false;
   std::vector<BootTime> ends_;  // when it ended: once, unless the news of its end was wrong
   std::vector<Loss> losses_;

@@ -39,7 +39,7 @@ std::vector<ProxyBelief::Telling> ProxyBelief::Tellings() const {
     if (at < polls && tellings[at].poll == complete) tellings[at].complete = true;
   }
   // What came before a forgotten beginning is not missing: the first that is left stands for it.
-  if (polls > 0 && !completes_.empty() && completes_.front().received < tellings.front().at) {
+  if (polls > 0 && first_complete_.is_set() && first_complete_ <= tellings.front().at) {
     tellings.front().complete = true;
   }
   for (Telling& telling : tellings) {
@@ -74,7 +74,8 @@ BeliefSnapshot ProxyBelief::SnapshotOf(const Telling& telling, WallOffset offset
   for (uint32_t name : telling.clusters) {
     const ClusterHistory& cluster = clusters_.at(name);
     BeliefSnapshot::Cluster told = cluster.AsToldAt(telling.poll.received, offset, names_);
-    if (cluster.exists() || !told.endpoints.empty()) {
+    const bool removed = !cluster.exists() && cluster.removed() <= telling.poll.received;
+    if (!removed) {
       snapshot.clusters.push_back(std::move(told));
     } else if (!telling.complete) {
       snapshot.removed_clusters.emplace_back(names_.View(name));
