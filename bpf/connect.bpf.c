@@ -89,6 +89,12 @@ struct {
   __type(value, struct connect_counters);
 } counters SEC(".maps");
 
+// Nothing points to these: they keep the records' types in the object's type information, for
+// bpftool and for the test that compares their layout with the agent's.
+struct connect_record* type_of_connect_record;
+struct accept_record* type_of_accept_record;
+struct process_record* type_of_process_record;
+
 enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
 
 struct attempt {

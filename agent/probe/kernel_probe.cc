@@ -109,15 +109,16 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
   if (bpf == nullptr) {
     return absl::InternalError(fmt::format("cannot open the BPF object: {}", Reason(errno)));
   }
-  bpf->rodata->wakeup_bytes = options.ring_bytes / 8;
   bpf->rodata->host_netns_cookie = options.host_netns_cookie;
   if (const int error = bpf_map__set_max_entries(bpf->maps.records, options.ring_bytes)) {
     return absl::InvalidArgumentError(
         fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
   }
+  bpf->rodata->wakeup_bytes = bpf_map__max_entries(bpf->maps.records) / 8;
   for (const Hook& hook : HooksOf(bpf.get())) {
     if (hook.without != nullptr) bpf_program__set_autoload(hook.program, optional);
   }
+  if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
   if (const int error = connect_bpf::load(bpf.get())) {
     if (error == -EPERM || error == -EACCES) {
       return absl::PermissionDeniedError(
@@ -310,6 +311,18 @@ KernelTotals KernelProbe::ReadTotals() const {
       out[kind].storage_failed += counters.storage_failed;
       out[kind].unreadable += counters.unreadable;
     }
+  }
+  return out;
+}
+
+uint64_t KernelProbe::ReadSkippedRuns() const {
+  uint64_t out = 0;
+  for (const Hook& hook : HooksOf(bpf_.get())) {
+    const int fd = bpf_program__fd(hook.program);
+    if (fd < 0) continue;
+    bpf_prog_info info{};
+    uint32_t size = sizeof(info);
+    if (bpf_obj_get_info_by_fd(fd, &info, &size) == 0) out += info.recursion_misses;
   }
   return out;
 }

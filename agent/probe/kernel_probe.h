@@ -30,8 +30,10 @@ struct ring_buffer;
 namespace phantomd {
 
 struct KernelProbeOptions {
-  uint32_t ring_bytes = 4 * 1024 * 1024;  // a power of two, at least a page; a record takes 136
-  uint64_t host_netns_cookie = 0;         // there only the proxies' cgroups are watched; 0: unknown
+  uint32_t ring_bytes =
+      4 * 1024 * 1024;             // rounded up to pages and a power of two; a record takes 136
+  uint64_t host_netns_cookie = 0;  // there only the proxies' cgroups are watched; 0: unknown
+  bool watch_new_proxies = true;   // by the exec program; else only what Watch() names
   std::string btf_path = "/sys/kernel/btf/vmlinux";
 };
 
@@ -66,6 +68,9 @@ class KernelProbe {
   std::vector<process_record> TakeProcesses();
 
   KernelTotals ReadTotals() const;
+  // How often the kernel did not run a program because it was already running on that CPU: a timer
+  // that ends one attempt can interrupt the recording of another. Each may have hidden a record.
+  uint64_t ReadSkippedRuns() const;
   int wake_fd() const { return wake_fd_; }
   const std::vector<std::string>& limitations() const { return limitations_; }
 

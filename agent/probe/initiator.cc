@@ -1,0 +1,82 @@
+#include "agent/probe/initiator.h"
+
+#include <utility>
+
+#include "agent/probe/outcome.h"
+
+namespace phantomd {
+
+void InitiatorResolver::OnConnect(const connect_record& record, std::vector<Attempt>& out) {
+  Attempt attempt = ToAttempt(record);
+  if (const ProxyProcess* process = processes_.Find(attempt.process_id, attempt.process_start)) {
+    const bool control =
+        process->kind == ProxyProcess::Kind::kAgent ||
+        (process->kind == ProxyProcess::Kind::kEnvoy && attempt.thread_id == attempt.process_id);
+    attempt.initiator = control ? Initiator::kProxyControl : Initiator::kProxy;
+    attempt.proxy_id = process->kind == ProxyProcess::Kind::kAgent
+                           ? OnlyProxyOf(attempt.netns_cookie)
+                           : process->proxy_id;
+    out.push_back(std::move(attempt));
+    return;
+  }
+  if (options_.host_netns_cookie != 0 && record.netns_cookie == options_.host_netns_cookie) return;
+  attempt.proxy_id = OnlyProxyOf(attempt.netns_cookie);
+  attempt.initiator = Initiator::kApplication;
+  if (attempt.outcome != Outcome::kEstablished) {
+    out.push_back(std::move(attempt));
+    return;
+  }
+  const Handshake handshake{record.netns_cookie, record.client_isn, record.server_isn};
+  const BootTime ended = attempt.ended;
+  // Two connections with the same numbers at the same time: one in 2^64. The older one is decided.
+  if (auto it = waiting_.find(handshake); it != waiting_.end()) {
+    out.push_back(std::move(it->second));
+    it->second = std::move(attempt);
+    return;
+  }
+  waiting_.emplace(handshake, std::move(attempt));
+  by_age_.emplace_back(ended, handshake);
+}
+
+void InitiatorResolver::OnAccept(const accept_record& record, std::vector<Attempt>& out) {
+  const auto it =
+      waiting_.find(Handshake{record.netns_cookie, record.client_isn, record.server_isn});
+  // Most accepts are of connections from elsewhere.
+  if (it == waiting_.end()) return;
+  Attempt attempt = std::move(it->second);
+  waiting_.erase(it);
+  if (AcceptedByProxy(record)) attempt.initiator = Initiator::kIntercepted;
+  out.push_back(std::move(attempt));
+}
+
+void InitiatorResolver::Expire(BootTime now, std::vector<Attempt>& out) {
+  while (!by_age_.empty() &&
+         (now == BootTime::Max() || by_age_.front().first + options_.accept_wait <= now)) {
+    const auto it = waiting_.find(by_age_.front().second);
+    by_age_.pop_front();
+    if (it == waiting_.end()) continue;
+    out.push_back(std::move(it->second));
+    waiting_.erase(it);
+  }
+}
+
+bool InitiatorResolver::AcceptedByProxy(const accept_record& record) const {
+  for (const ProxyProcess* process : processes_.InNamespace(record.netns_cookie)) {
+    const bool same_cgroup = process->cgroup_id == 0 || process->cgroup_id == record.cgroup_id;
+    if (process->uid == record.uid && same_cgroup) return true;
+  }
+  return false;
+}
+
+// Several proxies in one namespace: the connection is nobody's in particular.
+ProxyId InitiatorResolver::OnlyProxyOf(uint64_t netns_cookie) const {
+  ProxyId out;
+  for (const ProxyProcess* process : processes_.InNamespace(netns_cookie)) {
+    if (process->proxy_id.empty() || process->proxy_id == out) continue;
+    if (!out.empty()) return ProxyId();
+    out = process->proxy_id;
+  }
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,142 @@
+#include "agent/probe/proc_reader.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+
+namespace phantomd {
+namespace {
+
+absl::Status Failure(const std::string& path, int error) {
+  const std::string text = fmt::format("{}: {}", path, std::strerror(error));
+  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
+  return absl::NotFoundError(text);
+}
+
+absl::Status Malformed(const std::string& path) {
+  return absl::DataLossError(fmt::format("{}: not in the known form", path));
+}
+
+template <typename Number>
+bool ParseWhole(std::string_view text, Number* out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// The n-th word of `text`, from 0.
+std::string_view Word(std::string_view text, int n) {
+  constexpr std::string_view kBlank = " \t\n";
+  for (;; --n) {
+    const size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos) return {};
+    text.remove_prefix(begin);
+    const size_t end = text.find_first_of(kBlank);
+    if (n == 0) return text.substr(0, end);
+    if (end == std::string_view::npos) return {};
+    text.remove_prefix(end);
+  }
+}
+
+}  // namespace
+
+std::string ProcReader::PathOf(uint32_t pid, std::string_view entry) const {
+  return fmt::format("{}/{}/{}", root_, pid, entry);
+}
+
+Nanos ProcReader::StartGrain() { return Nanos(1'000'000'000 / sysconf(_SC_CLK_TCK)); }
+
+std::vector<uint32_t> ProcReader::ProcessIds() const {
+  std::vector<uint32_t> out;
+  DIR* directory = opendir(root_.c_str());
+  if (directory == nullptr) return out;
+  while (const dirent* entry = readdir(directory)) {
+    uint32_t pid = 0;
+    if (ParseWhole<uint32_t>(entry->d_name, &pid)) out.push_back(pid);
+  }
+  closedir(directory);
+  return out;
+}
+
+absl::StatusOr<std::string> ProcReader::ReadAll(uint32_t pid, std::string_view entry) const {
+  const std::string path = PathOf(pid, entry);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Failure(path, errno);
+  std::string out;
+  char buffer[4096];
+  ssize_t size = 0;
+  while ((size = read(fd, buffer, sizeof(buffer))) > 0) out.append(buffer, size);
+  const int error = errno;
+  close(fd);
+  if (size < 0) return Failure(path, error);
+  return out;
+}
+
+absl::StatusOr<std::string> ProcReader::Executable(uint32_t pid) const {
+  const std::string path = PathOf(pid, "exe");
+  char target[4096];
+  const ssize_t size = readlink(path.c_str(), target, sizeof(target));
+  if (size < 0) return Failure(path, errno);
+  std::string out(target, size);
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (out.size() > kDeleted.size() &&
+      out.compare(out.size() - kDeleted.size(), kDeleted.size(), kDeleted) == 0) {
+    out.resize(out.size() - kDeleted.size());
+  }
+  return out;
+}
+
+absl::StatusOr<std::string> ProcReader::Command(uint32_t pid) const {
+  absl::StatusOr<std::string> text = ReadAll(pid, "comm");
+  if (text.ok() && !text->empty() && text->back() == '\n') text->pop_back();
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ProcReader::CommandLine(uint32_t pid) const {
+  absl::StatusOr<std::string> text = ReadAll(pid, "cmdline");
+  if (!text.ok()) return text.status();
+  std::vector<std::string> out;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const size_t end = rest.find('\0');
+    out.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+  }
+  return out;
+}
+
+absl::StatusOr<std::string> ProcReader::Cgroups(uint32_t pid) const {
+  return ReadAll(pid, "cgroup");
+}
+
+absl::StatusOr<BootTime> ProcReader::Start(uint32_t pid) const {
+  absl::StatusOr<std::string> text = ReadAll(pid, "stat");
+  if (!text.ok()) return text.status();
+  // The second field is the name in parentheses, which may itself hold blanks and parentheses.
+  const size_t name_end = text->rfind(')');
+  int64_t ticks = 0;
+  if (name_end == std::string::npos ||
+      !ParseWhole(Word(std::string_view(*text).substr(name_end + 1), 19), &ticks)) {
+    return Malformed(PathOf(pid, "stat"));
+  }
+  return BootTime::FromNanos(ticks * StartGrain().count());
+}
+
+absl::StatusOr<uint32_t> ProcReader::FileSystemUid(uint32_t pid) const {
+  absl::StatusOr<std::string> text = ReadAll(pid, "status");
+  if (!text.ok()) return text.status();
+  constexpr std::string_view kUid = "\nUid:";
+  const size_t at = text->find(kUid);
+  uint32_t uid = 0;
+  // Real, effective, saved, file system.
+  if (at == std::string::npos ||
+      !ParseWhole(Word(std::string_view(*text).substr(at + kUid.size()), 3), &uid)) {
+    return Malformed(PathOf(pid, "status"));
+  }
+  return uid;
+}
+
+}  // namespace phantomd

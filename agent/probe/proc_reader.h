@@ -1,0 +1,44 @@
+// ProcReader reads what /proc tells about other processes.
+//
+// Any entry may vanish at any moment (NotFound) or be forbidden (PermissionDenied), as root too:
+// both are ordinary answers.
+//
+// Thread-compatible; holds nothing but the path.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "agent/base/boot_time.h"
+
+namespace phantomd {
+
+class ProcReader {
+ public:
+  explicit ProcReader(std::string root = "/proc") : root_(std::move(root)) {}
+
+  std::vector<uint32_t> ProcessIds() const;
+
+  // Where the executable lies, as the process sees it, also when the file has been deleted since.
+  absl::StatusOr<std::string> Executable(uint32_t pid) const;
+  absl::StatusOr<std::string> Command(uint32_t pid) const;  // at most 15 bytes; readable by anybody
+  absl::StatusOr<std::vector<std::string>> CommandLine(uint32_t pid) const;
+  absl::StatusOr<std::string> Cgroups(uint32_t pid) const;  // the whole text
+  // Field 22 of stat: the kernel's start time, rounded down to StartGrain().
+  absl::StatusOr<BootTime> Start(uint32_t pid) const;
+  // The user to whom the sockets belong that the process makes.
+  absl::StatusOr<uint32_t> FileSystemUid(uint32_t pid) const;
+
+  std::string PathOf(uint32_t pid, std::string_view entry) const;
+  static Nanos StartGrain();
+
+ private:
+  absl::StatusOr<std::string> ReadAll(uint32_t pid, std::string_view entry) const;
+
+  std::string root_;
+};
+
+}  // namespace phantomd

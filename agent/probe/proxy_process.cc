@@ -1,0 +1,63 @@
+#include "agent/probe/proxy_process.h"
+
+namespace phantomd {
+namespace {
+
+bool SameStart(BootTime a, BootTime b) {
+  const Nanos difference = a - b;
+  return difference <= ProxyProcesses::kStartTolerance &&
+         -difference <= ProxyProcesses::kStartTolerance;
+}
+
+}  // namespace
+
+ProxyProcesses::Entry* ProxyProcesses::FindEntry(uint32_t process_id, BootTime start) {
+  const auto [begin, end] = by_pid_.equal_range(process_id);
+  for (auto it = begin; it != end; ++it) {
+    if (SameStart(it->second.process.start, start)) return &it->second;
+  }
+  return nullptr;
+}
+
+void ProxyProcesses::Add(const ProxyProcess& process) {
+  if (Entry* entry = FindEntry(process.process_id, process.start)) {
+    entry->process = process;
+    return;
+  }
+  by_pid_.emplace(process.process_id, Entry{process, BootTime()});
+}
+
+void ProxyProcesses::End(uint32_t process_id, BootTime start, BootTime at) {
+  Entry* entry = FindEntry(process_id, start);
+  if (entry != nullptr && !entry->ended.is_set()) entry->ended = at;
+}
+
+void ProxyProcesses::Forget(BootTime ended_before) {
+  std::erase_if(by_pid_, [&](const auto& item) {
+    return item.second.ended.is_set() && item.second.ended < ended_before;
+  });
+}
+
+const ProxyProcess* ProxyProcesses::Find(uint32_t process_id, BootTime start) const {
+  const auto [begin, end] = by_pid_.equal_range(process_id);
+  for (auto it = begin; it != end; ++it) {
+    if (SameStart(it->second.process.start, start)) return &it->second.process;
+  }
+  return nullptr;
+}
+
+std::vector<const ProxyProcess*> ProxyProcesses::InNamespace(uint64_t netns_cookie) const {
+  std::vector<const ProxyProcess*> out;
+  for (const auto& [pid, entry] : by_pid_) {
+    if (entry.process.netns_cookie == netns_cookie) out.push_back(&entry.process);
+  }
+  return out;
+}
+
+std::vector<const ProxyProcess*> ProxyProcesses::All() const {
+  std::vector<const ProxyProcess*> out;
+  for (const auto& [pid, entry] : by_pid_) out.push_back(&entry.process);
+  return out;
+}
+
+}  // namespace phantomd
