@@ -37,17 +37,10 @@ Feed FeedOf(std::string_view kind) {
 }
 
 absl::StatusOr<ObjectChange> DecodeObject(Feed feed, dom::element object) {
-  switch (feed) {
-    case Feed::kPods:
-      return DecodePod(object);
-    case Feed::kSlices:
-      return DecodeSlice(object);
-    case Feed::kNodes:
-      return DecodeNode(object);
-    case Feed::kUnspecified:
-      break;
-  }
-  PHANTOMD_CHECK(false);
+  if (feed == Feed::kPods) return DecodePod(object);
+  if (feed == Feed::kSlices) return DecodeSlice(object);
+  PHANTOMD_CHECK(feed == Feed::kNodes);
+  return DecodeNode(object);
 }
 
 }  // namespace
