@@ -65,7 +65,7 @@ struct AddressFacts {
   bool ever_held = false;           // some pod is known to have held it, at any instant up to now
   bool other_holder_known = false;  // more than one pod is known to have held it
   bool history_complete = false;    // it cannot have had a holder before the horizon that we do not
-                                  // know: the address first appeared after the first sync
+                                    // know: the address first appeared after the first sync
 
   bool node_address = false;  // an address of a Node, at t
   bool listed_without_pod =

@@ -1,0 +1,78 @@
+// NodeIndex remembers which addresses and pod ranges Nodes have, and when a Node was lost.
+//
+// When a Node turns not ready or vanishes, its pods may have died any time since its Lease was last
+// renewed. Example, clock_error 0.5 s: lease renewed at 100 (wall = boot), NotReady told at 141 s,
+// Ready again at 200 s: lost in [99.5 s, 200 s). A phase or deletion told in between was written
+// for a kubelet that did not answer, and bounds nothing.
+//
+// Thread-compatible. Never reads a clock.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "agent/base/boot_time.h"
+#include "agent/base/ip_addr.h"
+#include "agent/lifecycle/changes.h"
+#include "agent/lifecycle/feed_log.h"
+#include "agent/lifecycle/pod_facts.h"
+#include "agent/lifecycle/prefix_map.h"
+#include "agent/lifecycle/time_rules.h"
+
+namespace phantomd {
+
+class NodeIndex {
+ public:
+  explicit NodeIndex(std::vector<IpPrefix> pod_ranges) : given_ranges_(std::move(pod_ranges)) {}
+
+  struct Touched {
+    bool health = false;            // its pods may have died, or may not have
+    std::vector<IpAddr> addresses;  // that it gained or gave up
+  };
+  Touched Apply(const NodeChange& change, BootTime observed, const FeedLog& feed,
+                const TimeRules& rules);
+  void Compact(BootTime horizon);
+
+  // What the node's state allows to believe of one of its pods.
+  NodeDoubt DoubtOf(std::string_view node, const PodFacts& facts) const;
+  bool LostAt(std::string_view node, BootTime t) const;
+
+  // An address of a Node at t.
+  bool IsNodeAddress(const IpAddr& ip, BootTime t) const;
+  bool InPodRange(const IpAddr& ip) const;
+  bool pod_ranges_known() const { return !given_ranges_.empty() || !ranges_.empty(); }
+  // The Node whose podCIDRs hold the address; null: no Node tells.
+  const std::string* NodeOfPodAddress(const IpAddr& ip) const { return ranges_.Find(ip); }
+
+  // The states that each Node was told in, oldest first: for the export.
+  struct Told {
+    BootTime observed;
+    NodeChange change;
+  };
+  const absl::flat_hash_map<std::string, std::vector<Told>>& history() const { return history_; }
+
+ private:
+  struct Loss {
+    BootTime from;
+    BootTime mended = BootTime::Max();
+  };
+  struct Held {
+    std::string node;
+    BootTime from;
+    BootTime to = BootTime::Max();
+  };
+  void TakeAddresses(const NodeChange* before, const NodeChange& now, BootTime observed,
+                     Touched* touched);
+  void TakeRanges(const NodeChange* before, const NodeChange& now);
+
+  std::vector<IpPrefix> given_ranges_;
+  absl::flat_hash_map<std::string, std::vector<Told>> history_;
+  absl::flat_hash_map<std::string, std::vector<Loss>> losses_;
+  absl::flat_hash_map<IpAddr, std::vector<Held>> addresses_;
+  PrefixMap ranges_;  // podCIDRs, to the Node's name
+};
+
+}  // namespace phantomd

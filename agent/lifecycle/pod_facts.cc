@@ -1,0 +1,121 @@
+#include "agent/lifecycle/pod_facts.h"
+
+#include <algorithm>
+
+namespace phantomd {
+
+bool Learn(const PodChange& change, BootTime observed, PodFacts& facts) {
+  bool news = !facts.first_told.is_set();
+  if (news) facts.first_told = observed;
+  const WallSecond created = WallSecond::Of(change.created);
+  if (created.is_set() && created != facts.created) {
+    facts.created = created;
+    news = true;
+  }
+  // The apiserver keeps deletionTimestamp minus grace at the time of the request, whatever a later
+  // delete does to the grace; the first one seen is kept nevertheless, because edges may round.
+  const WallSecond requested = WallSecond::Of(change.deletion_requested);
+  if (requested.is_set() && !facts.deletion_requested.is_set()) {
+    facts.deletion_requested = requested;
+    facts.deletion_told = observed;
+    news = true;
+  }
+  if (IsTerminal(change.phase) && !facts.terminal_told.is_set()) {
+    facts.terminal_told = observed;
+    news = true;
+  }
+  const WallSecond finished = WallSecond::Of(change.containers_finished);
+  if (finished != facts.finished && (finished.is_set() || !change.deleted)) {
+    // A container that is started again takes its predecessor's end back: a crash is not a death.
+    facts.finished = finished;
+    facts.finished_told = finished.is_set() ? observed : BootTime();
+    news = true;
+  }
+  if (change.deleted) {
+    if (!facts.deleted_told.is_set()) {
+      facts.deleted_told = observed;
+      facts.deleted_not_before = change.not_before;
+      news = true;
+    }
+  } else if (!IsTerminal(change.phase) && !finished.is_set()) {
+    facts.life_told = observed;
+  }
+  return news;
+}
+
+PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
+                   const TimeRules& rules) {
+  const bool requested = facts.deletion_requested.is_set();
+  const bool terminal = facts.terminal_told.is_set();
+  const bool deleted = facts.deleted_told.is_set();
+  const bool in_gap = deleted && facts.deleted_not_before.is_set();
+  // finishedAt of a pod that stays is a crash: the kubelet starts the container again.
+  const bool finished = facts.finished.is_set() && (requested || terminal || deleted);
+
+  PodEnding end;
+  BootTime& from = end.bounds.not_before;
+  BootTime& to = end.bounds.not_after;
+  if (finished) {
+    from = rules.OfApi(facts.finished).not_before;
+  } else if (requested) {
+    from = rules.OfApi(facts.deletion_requested).not_before;
+    // A job that had ended already, without a word when, is deleted much later.
+    if (terminal && facts.terminal_told <= facts.deletion_told) {
+      from = std::min(from, ProvenAlive(facts, rules));
+    }
+    end.evidence = "deletion requested";
+  } else if (in_gap) {
+    from = facts.deleted_not_before - rules.feed_delay;
+  } else if (terminal || deleted) {
+    from = ProvenAlive(facts, rules);
+  }
+  if (!finished && doubt.lost_since < from) {
+    from = doubt.lost_since;
+    end.evidence = "node lost";
+  }
+  if (!end.suspected()) return end;
+
+  Nanos usual = rules.typical_delay;
+  const auto not_after = [&](BootTime bound, std::string_view evidence) {
+    if (bound >= to) return;
+    to = bound;
+    end.evidence = evidence;
+  };
+  if (terminal && !doubt.terminal_untrusted) {
+    not_after(facts.terminal_told, failed ? "phase Failed" : "phase Succeeded");
+  }
+  if (deleted && !doubt.deletion_untrusted) {
+    // The kubelet removes the object only after the containers. An object that goes while they run
+    // was force-deleted and bounds nothing.
+    if (finished || terminal) not_after(facts.deleted_told, "deleted event");
+    if (in_gap) not_after(facts.deleted_told, "missing from a new list");
+  }
+  if (deleted && to == BootTime::Max()) end.evidence = "deleted while running";
+  if (finished) {
+    to = std::min({to, facts.finished_told, rules.OfApi(facts.finished).not_after});
+    end.evidence = "finished containers";
+    usual = Nanos(0);
+  }
+  from = std::min(from, to);
+  end.likely = LikelyBefore(end.bounds, usual);
+  if (finished) {
+    const BootTime second = rules.offset.ToBoot(facts.finished.time());
+    const BootTime reported = facts.finished_told - kFinishReportDelay;
+    // Told late (a first list, a gap): any instant of the second is as likely as another.
+    const BootTime likely = reported > second + kApiGrain + rules.clock_error
+                                ? second + kApiGrain / 2
+                                : std::clamp(reported, second, second + kApiGrain);
+    end.likely = std::clamp(likely, from, to);
+  }
+  return end;
+}
+
+TimeBounds DeletionBounds(const PodFacts& facts, BootTime floor, const TimeRules& rules) {
+  if (!facts.deletion_requested.is_set()) return {BootTime::Max(), BootTime::Max()};
+  TimeBounds bounds = rules.OfApi(facts.deletion_requested);
+  bounds.not_after = std::min(bounds.not_after, facts.deletion_told);
+  bounds.not_before = std::min(std::max(bounds.not_before, floor), bounds.not_after);
+  return bounds;
+}
+
+}  // namespace phantomd

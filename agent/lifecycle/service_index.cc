@@ -1,0 +1,238 @@
+#include "agent/lifecycle/service_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "agent/base/strings.h"
+#include "agent/lifecycle/time_rules.h"
+#include "fmt/format.h"
+
+namespace phantomd {
+
+uint32_t ServiceIndex::FindService(std::string_view name) const {
+  const auto it = by_name_.find(ToAbsl(name));
+  return it == by_name_.end() ? 0 : it->second;
+}
+
+uint32_t ServiceIndex::InternService(std::string_view ns, std::string_view service) {
+  // A slice without the label belongs to nobody's Service but its own nameless one.
+  std::string name = fmt::format("{}/{}", ns, service);
+  const auto [it, added] = by_name_.try_emplace(name, static_cast<uint32_t>(services_.size()));
+  if (added) services_.push_back({std::move(name)});
+  return it->second;
+}
+
+uint32_t ServiceIndex::InternListing(uint32_t service, uint32_t tenancy, bool ready,
+                                     const Tenancies& tenancies, BootTime observed) {
+  uint32_t& head = tenancies.listings(tenancy);
+  for (uint32_t at = head; at != 0; at = listings_[at].next) {
+    if (listings_[at].service != service) continue;
+    // Twice in one change, once ready: it was ready from the start.
+    if (ready && listings_[at].first_listed == observed) listings_[at].unseen_start = false;
+    return at;
+  }
+  const uint32_t slot = listings_.Add();
+  Listing& listing = listings_[slot];
+  listing.tenancy = tenancy;
+  listing.service = service;
+  listing.next = head;
+  listing.first_listed = observed;
+  listing.unseen_start = !ready && feed_.CatchingUp(observed);
+  head = slot;
+  tenancies.listed(tenancy, service);
+  return slot;
+}
+
+void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies tenancies,
+                         absl::FunctionRef<void(uint32_t tenancy)> touched,
+                         absl::FunctionRef<void(const IpAddr&)> manual) {
+  const std::string key = fmt::format("{}/{}", change.ns, change.name);
+  const auto known = slices_.find(key);
+  if (known == slices_.end() && change.deleted) return;
+  const uint32_t service = change.deleted && change.service.empty()
+                               ? known->second.service
+                               : InternService(change.ns, change.service);
+  std::vector<Entry> before;
+  if (known != slices_.end()) {
+    before = std::move(known->second.entries);
+    --services_[known->second.service].slices;
+  }
+
+  std::vector<Entry> after;
+  if (!change.deleted) {
+    ++services_[service].slices;
+    for (const SliceChange::Endpoint& endpoint : change.endpoints) {
+      for (const IpAddr& ip : endpoint.addresses) {
+        Entry entry{.ready = endpoint.ready, .terminating = endpoint.terminating};
+        if (endpoint.pod_uid.empty()) {
+          entry.ip = ip;
+        } else {
+          const uint32_t tenancy = tenancies.intern(endpoint.pod_uid, ip, change.ns);
+          entry.listing = InternListing(service, tenancy, entry.ready, tenancies, observed);
+        }
+        after.push_back(entry);
+      }
+    }
+  }
+
+  // Counts first, for the whole slice; only then is each listing's state looked at, because an
+  // endpoint may stand in a slice twice.
+  struct Change {
+    uint32_t listing;
+    bool terminating;
+  };
+  absl::InlinedVector<Change, 8> changed;
+  for (const Entry& entry : before) {
+    if (entry.listing == 0) {
+      SetManual(entry.ip, known->second.service, false, observed);
+      continue;
+    }
+    --listings_[entry.listing].slices;
+    if (entry.ready) --listings_[entry.listing].ready_slices;
+    changed.push_back({entry.listing, false});
+  }
+  for (const Entry& entry : after) {
+    if (entry.listing == 0) {
+      SetManual(entry.ip, service, true, observed);
+      continue;
+    }
+    ++listings_[entry.listing].slices;
+    if (entry.ready) ++listings_[entry.listing].ready_slices;
+    changed.push_back({entry.listing, entry.terminating});
+  }
+  std::stable_sort(changed.begin(), changed.end(), [](const Change& a, const Change& b) {
+    return std::pair(a.listing, a.terminating) < std::pair(b.listing, b.terminating);
+  });
+  for (size_t i = 0; i < changed.size(); ++i) {
+    if (i + 1 < changed.size() && changed[i + 1].listing == changed[i].listing) continue;
+    Settle(listings_[changed[i].listing], changed[i].terminating, observed);
+  }
+
+  const auto contains = [](const std::vector<Entry>& entries, const Entry& entry) {
+    return std::find(entries.begin(), entries.end(), entry) != entries.end();
+  };
+  const auto report = [&](const std::vector<Entry>& entries, const std::vector<Entry>& others) {
+    for (const Entry& entry : entries) {
+      if (contains(others, entry)) continue;
+      if (entry.listing == 0) {
+        manual(entry.ip);
+      } else {
+        touched(listings_[entry.listing].tenancy);
+      }
+    }
+  };
+  report(before, after);
+  report(after, before);
+
+  if (change.deleted) {
+    slices_.erase(key);
+    return;
+  }
+  Slice& slice = slices_[key];
+  slice.ns = change.ns;
+  slice.name = change.name;
+  slice.service = service;
+  slice.told = observed;
+  after.shrink_to_fit();
+  slice.entries = std::move(after);
+}
+
+// Opens or closes the listing's time in service, now that the slices say what they say.
+void ServiceIndex::Settle(Listing& listing, bool terminating, BootTime observed) {
+  if (listing.ready_slices > 0) {
+    if (listing.in_service()) return;
+    if (listing.out_told.is_set()) {
+      if (listing.by_removal && observed - listing.out_told <= kSliceMove) {
+        listing.out_told = BootTime();  // it was only moved
+        return;
+      }
+      const uint32_t span = spans_.Add();
+      spans_[span] = {listing.in_told, listing.out_told, listing.older, listing.by_removal,
+                      listing.by_terminating};
+      listing.older = span;
+    }
+    listing.in_told = observed;
+    listing.out_told = BootTime();
+    return;
+  }
+  if (!listing.in_service()) return;
+  listing.out_told = observed;
+  listing.by_removal = listing.slices == 0;
+  listing.by_terminating = terminating;
+}
+
+void ServiceIndex::SetManual(const IpAddr& ip, uint32_t service, bool listed, BootTime observed) {
+  std::vector<ManualSpan>& spans = manual_[ip];
+  for (ManualSpan& span : spans) {
+    if (span.service != service || span.to == BootTime::Max()) continue;
+    // Listed again by the same change that took it away: it was never gone.
+    if (listed && span.to == observed) {
+      span.to = BootTime::Max();
+      return;
+    }
+  }
+  if (listed) {
+    spans.push_back({observed, BootTime::Max(), service});
+    return;
+  }
+  for (ManualSpan& span : spans) {
+    if (span.service == service && span.to == BootTime::Max()) {
+      span.to = observed;
+      return;
+    }
+  }
+}
+
+bool ServiceIndex::ListedManually(const IpAddr& ip, BootTime t) const {
+  const auto it = manual_.find(ip);
+  if (it == manual_.end()) return false;
+  return std::any_of(it->second.begin(), it->second.end(), [&](const ManualSpan& span) {
+    return t >= feed_.NewsFloor(span.from) && t <= span.to;
+  });
+}
+
+bool ServiceIndex::Lists(uint32_t service, uint32_t listings) const {
+  for (uint32_t at = listings; at != 0; at = listings_[at].next) {
+    if (listings_[at].service == service) return true;
+  }
+  return false;
+}
+
+bool ServiceIndex::ListedNow(uint32_t listings) const {
+  for (uint32_t at = listings; at != 0; at = listings_[at].next) {
+    if (listings_[at].slices > 0) return true;
+  }
+  return false;
+}
+
+BootTime ServiceIndex::OutOfServiceSince(uint32_t listings) const {
+  BootTime since;
+  for (uint32_t at = listings; at != 0; at = listings_[at].next) {
+    if (listings_[at].in_service()) return BootTime();
+    since = std::max(since, listings_[at].out_told);
+  }
+  return since;
+}
+
+void ServiceIndex::Forget(uint32_t listings) {
+  while (listings != 0) {
+    const Listing listing = listings_[listings];
+    for (uint32_t span = listing.older; span != 0;) {
+      const uint32_t older = spans_[span].older;
+      spans_.Free(span);
+      span = older;
+    }
+    listings_.Free(listings);
+    listings = listing.next;
+  }
+}
+
+void ServiceIndex::Compact(BootTime horizon) {
+  absl::erase_if(manual_, [&](auto& entry) {
+    std::erase_if(entry.second, [&](const ManualSpan& span) { return span.to < horizon; });
+    return entry.second.empty();
+  });
+}
+
+}  // namespace phantomd
