@@ -43,12 +43,13 @@ void PollScheduler::SetDemand(const PollDemand& demand, BootTime now) {
   absl::btree_map<ProxyId, Unknown> unknown;
   for (const auto& [proxy, wanted] : demand_.proxies) {
     if (!wanted.answer_after.is_set() || states_.contains(proxy)) continue;
+    Unknown& waiting = unknown[proxy];
+    waiting = {wanted.answer_after, now + pace_.unknown_patience};
     const auto before = unknown_.find(proxy);
-    if (before != unknown_.end() && before->second.answer_after == wanted.answer_after) {
-      unknown.emplace(proxy, before->second);
-    } else {
-      unknown.emplace(proxy, Unknown{wanted.answer_after, now + pace_.unknown_patience});
-    }
+    if (before == unknown_.end()) continue;
+    if (before->second.answer_after == wanted.answer_after) waiting = before->second;
+    // A later attempt joins the wait; it does not prolong it.
+    if (!before->second.refused) waiting.refuse_at = before->second.refuse_at;
   }
   unknown_ = std::move(unknown);
 }
@@ -86,7 +87,9 @@ PollScheduler::Due PollScheduler::Take(BootTime now) {
       due.polls.push_back({proxy, plan.kind});
       continue;
     }
-    if (state.outstanding || !state.answer_after.is_set() || state.answer_after > now) continue;
+    if (state.outstanding || !state.answer_after.is_set()) continue;
+    // Refusals keep the pace of polls: attempts may come by the thousand.
+    if (std::max(state.answer_after, state.answer_from) > now) continue;
     const Nanos wait = state.budget.AboveAt(Nanos(0), now) - now;
     if (wait <= pace_.answer_patience) continue;
     due.refusals.push_back(
@@ -94,6 +97,7 @@ PollScheduler::Due PollScheduler::Take(BootTime now) {
                             std::chrono::duration<double>(wait).count())});
     state.answered_until = std::max(state.answered_until, state.answer_after);
     state.answer_after = BootTime();
+    state.answer_from = now + pace_.fast;
   }
   for (auto& [proxy, waiting] : unknown_) {
     if (waiting.refused || now < std::max(waiting.refuse_at, waiting.answer_after)) continue;
@@ -133,8 +137,11 @@ BootTime PollScheduler::NextWake(BootTime now) const {
   BootTime wake = BootTime::Max();
   for (const auto& [proxy, state] : states_) {
     wake = std::min(wake, PlanFor(state, now).at);
-    // What the budget cannot give in time is refused when the wait begins.
-    if (!state.outstanding && state.answer_after > now) wake = std::min(wake, state.answer_after);
+    // What the budget cannot give in time is refused when its turn comes.
+    const BootTime answer_from = std::max(state.answer_after, state.answer_from);
+    if (!state.outstanding && state.answer_after.is_set() && answer_from > now) {
+      wake = std::min(wake, answer_from);
+    }
   }
   for (const auto& [proxy, waiting] : unknown_) {
     if (!waiting.refused) {

@@ -179,6 +179,7 @@ TEST_F(PollSchedulerTest, AnswerThatTheBudgetCannotGiveInTimeIsRefusedOnce) {
   EXPECT_TRUE(scheduler_.Take(At(seconds(4))).refusals.empty());
   scheduler_.SetDemand(Answer(At(seconds(4))), At(seconds(4)));
   EXPECT_EQ(scheduler_.Take(At(seconds(4))).refusals.size(), 1u) << "a later wait is another one";
+  EXPECT_GT(scheduler_.NextWake(At(seconds(4))), At(seconds(4))) << "nothing to spin for";
 }
 
 TEST_F(PollSchedulerTest, AnswerThatTheBudgetGivesSoonIsWaitedFor) {
@@ -201,6 +202,27 @@ TEST_F(PollSchedulerTest, AnswerOfAnUnknownProxyIsRefusedAfterAWhile) {
   EXPECT_EQ(due.refusals[0].proxy, kProxy);
   EXPECT_THAT(due.refusals[0].reason, HasSubstr("gone"));
   EXPECT_TRUE(scheduler_.Take(At(seconds(2))).refusals.empty());
+}
+
+TEST_F(PollSchedulerTest, LaterAttemptsDoNotProlongTheWaitForAnUnknownProxy) {
+  for (int i = 0; i < 10; ++i) {
+    scheduler_.SetDemand(Answer(At(milliseconds(100 * i))), At(milliseconds(100 * i)));
+    EXPECT_TRUE(scheduler_.Take(At(milliseconds(100 * i))).refusals.empty());
+  }
+  EXPECT_EQ(scheduler_.Take(At(seconds(1))).refusals.size(), 1u);
+}
+
+TEST_F(PollSchedulerTest, RefusalsKeepThePaceOfPolls) {
+  scheduler_.Add(kProxy, At(Nanos(0)));
+  ASSERT_EQ(scheduler_.Take(At(Nanos(0))).polls.size(), 1u);
+  scheduler_.Finished(kProxy, At(Nanos(0)), At(seconds(3)), seconds(3), true);  // deep in debt
+  size_t refusals = 0;
+  for (int i = 0; i < 1000; ++i) {  // an attempt each millisecond
+    const BootTime now = At(seconds(3) + milliseconds(i));
+    scheduler_.SetDemand(Answer(now), now);
+    refusals += scheduler_.Take(now).refusals.size();
+  }
+  EXPECT_EQ(refusals, 20u);
 }
 
 TEST_F(PollSchedulerTest, ProxyRegisteredAfterTheDemandIsAnsweredByItsFirstPoll) {
