@@ -105,7 +105,7 @@ ResolvedTenancy Lifecycle::Impl::Resolve(uint32_t tenancy) const {
 // A pod with several addresses is withdrawn, or dead, once the last of them is.
 TimeBounds Lifecycle::Impl::WithdrawnBounds(uint32_t slot) const {
   constexpr TimeBounds kNever = {BootTime::Max(), BootTime::Max()};
-  const BootTime end = BootTime::Max() - Nanos(1);
+  const BootTime end = BootTime::FromNanos(BootTime::Max().nanos() - 1);  // after all that is told
   TimeBounds latest = bounds.DeletionOf(pods[slot]);
   bool any = false;
   for (uint32_t at = pods[slot].tenancies; at != 0; at = ips[at].next_of_pod) {

@@ -24,7 +24,7 @@ struct ListingState {
 };
 
 ListingState StateOf(const ServiceIndex& services, const Listing& listing, const FeedLog& feed,
-                     BootTime t) {
+                     const TimeBounds& deletion, BootTime t) {
   ListingState state;
   BootTime next_in = BootTime::Max();
   const auto add = [&](BootTime in_told, BootTime out_told, bool by_terminating) {
@@ -33,6 +33,11 @@ ListingState StateOf(const ServiceIndex& services, const Listing& listing, const
     if (out_told.is_set()) {
       exit.bounds = {std::max(in_floor, feed.NewsFloor(out_told)), out_told};
       exit.by_terminating = by_terminating;
+      if (by_terminating && deletion.happened()) {
+        // A slice says terminating because the deletion was requested: it cannot have been earlier.
+        exit.bounds.not_before =
+            std::min(std::max(exit.bounds.not_before, deletion.not_before), out_told);
+      }
     }
     state.ever_in = true;
     if (t >= in_floor && t < exit.bounds.not_after) state.may_be_in = true;
@@ -86,7 +91,7 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
   Exit behind;
   Exit ahead;
   for (uint32_t at = listings; at != 0; at = services[at].next) {
-    const ListingState state = StateOf(services, services[at], feed, t);
+    const ListingState state = StateOf(services, services[at], feed, deletion, t);
     in |= state.may_be_in;
     before &= state.may_be_before;
     all_out &= state.may_be_before || state.may_be_after;
@@ -112,7 +117,7 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
   if (deletion.happened() && ever_in) {
     if (t >= deletion.not_before) result.may_be_withdrawn = true;
     if (t >= deletion.not_after) result.may_be_in_service = false;
-    // A slice says terminating because the deletion was requested: it cannot have been earlier.
+    // The slice's word comes after the request, but its receipt may bound the request from above.
     exit.bounds.not_before = exit.by_terminating
                                  ? deletion.not_before
                                  : std::min(exit.bounds.not_before, deletion.not_before);

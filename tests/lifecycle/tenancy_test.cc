@@ -2,23 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/lifecycle/story.h"
+#include "tests/lifecycle/expect_who.h"
 
 namespace phantomd::testing {
 namespace {
 
 using ::testing::ElementsAre;
-
-struct Answer {
-  double t;
-  std::string_view who;
-};
-
-void Expect(const Story& story, std::string_view ip, std::initializer_list<Answer> answers) {
-  for (const Answer& answer : answers) {
-    EXPECT_EQ(story.Who(ip, answer.t), answer.who) << ip << " at " << answer.t;
-  }
-}
 
 constexpr std::string_view kX = "10.0.0.1";
 
@@ -27,19 +16,19 @@ TEST(TenancyTest, AcquiredBetweenCreationAndTheFirstStatusWithTheAddress) {
       "@10 sync\n"
       "@21 pod a noip created=20 phase=Pending\n"
       "@25 pod a ip=10.0.0.1 phase=Running\n");
-  Expect(story, kX,
-         {{9.9, "nobody early"},
-          {10, "nobody"},
-          {19.4, "nobody"},
-          {19.5, "a? nobody"},
-          {24.999, "a? nobody"},
-          {25, "a!"},
-          {1000, "a!"}});
+  ExpectWho(story, kX,
+            {{9.9, "nobody early"},
+             {10, "nobody"},
+             {19.4, "nobody"},
+             {19.5, "a? nobody"},
+             {24.999, "a? nobody"},
+             {25, "a!"},
+             {1000, "a!"}});
 }
 
 TEST(TenancyTest, FirstListTellsOfPodsThatHoldTheirAddressSinceCreation) {
   Story story("@9 pod a ip=10.0.0.1 created=2\n@10 sync\n");
-  Expect(story, kX, {{1, "nobody early"}, {2, "a? nobody early"}, {9, "a!"}, {10, "a!"}});
+  ExpectWho(story, kX, {{1, "nobody early"}, {2, "a? nobody early"}, {9, "a!"}, {10, "a!"}});
 }
 
 TEST(TenancyTest, DeadBetweenFinishedAtAndItsReport) {
@@ -49,14 +38,14 @@ TEST(TenancyTest, DeadBetweenFinishedAtAndItsReport) {
       "@50.2 pod a del=50\n"
       "@52.6 pod a fin=52 phase=Succeeded\n"
       "@53 pod a deleted\n");
-  Expect(story, kX,
-         {{49.4, "a!"},
-          {51.4, "a!-"},
-          {51.499, "a!-"},
-          {51.5, "a?- nobody"},
-          {52.599, "a?- nobody"},
-          {52.6, "nobody"},
-          {90, "nobody"}});
+  ExpectWho(story, kX,
+            {{49.4, "a!"},
+             {51.4, "a!-"},
+             {51.499, "a!-"},
+             {51.5, "a?- nobody"},
+             {52.599, "a?- nobody"},
+             {52.6, "nobody"},
+             {90, "nobody"}});
   EXPECT_EQ(story.Released("a"), "[51.5 52.6]");
   const AddressFacts facts = story.lifecycle().At(Ip(kX), At(60));
   EXPECT_EQ(facts.last.likely_released, At(52.4)) << "a finish is told some 200 ms later";
@@ -78,7 +67,7 @@ TEST(TenancyTest, CrashIsNotDeath) {
       "@10 sync\n"
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@30.5 pod a fin=30\n");
-  Expect(story, kX, {{29, "a!"}, {31, "a!"}, {100, "a!"}});
+  ExpectWho(story, kX, {{29, "a!"}, {31, "a!"}, {100, "a!"}});
   story.Tell("@32 pod a fin=\n@60 pod a del=60\n@60.5 pod a deleted\n");
   EXPECT_EQ(story.Released("a"), "[59.5 -]") << "the end of the crashed container counts no more";
 }
@@ -88,7 +77,8 @@ TEST(TenancyTest, TerminatingPodWithoutAReportedEndMayBeDead) {
       "@10 sync\n"
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50.2 pod a del=50\n");
-  Expect(story, kX, {{49.4, "a!"}, {49.5, "a?~ nobody"}, {50.2, "a?- nobody"}, {99, "a?- nobody"}});
+  ExpectWho(story, kX,
+            {{49.4, "a!"}, {49.5, "a?~ nobody"}, {50.2, "a?- nobody"}, {99, "a?- nobody"}});
   EXPECT_TRUE(story.lifecycle().At(Ip(kX), At(60)).holders[0].end_untold);
   EXPECT_FALSE(story.lifecycle().At(Ip(kX), At(40)).holders[0].end_untold);
 }
@@ -99,7 +89,7 @@ TEST(TenancyTest, ForceDeletedPodMayGoOnServing) {
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50.2 pod a del=50 deleted\n");
   EXPECT_EQ(story.Released("a"), "[49.5 -]");
-  Expect(story, kX, {{49.4, "a!"}, {55, "a?- nobody"}, {5000, "a?- nobody"}});
+  ExpectWho(story, kX, {{49.4, "a!"}, {55, "a?- nobody"}, {5000, "a?- nobody"}});
   const AddressFacts facts = story.lifecycle().At(Ip(kX), At(60));
   EXPECT_FALSE(facts.holders[0].end_untold) << "nothing more will be told";
   EXPECT_EQ(facts.holders[0].tenancy.evidence, "deleted while running");
@@ -112,7 +102,7 @@ TEST(TenancyTest, FailedWithoutFinishIsDeadByTheReceipt) {
       "@40 pod a\n"
       "@50 pod a phase=Failed reason=Evicted\n");
   EXPECT_EQ(story.Released("a"), "[38 50]") << "after the last proof of life";
-  Expect(story, kX, {{37.9, "a!"}, {38, "a? nobody"}, {50, "nobody"}});
+  ExpectWho(story, kX, {{37.9, "a!"}, {38, "a? nobody"}, {50, "nobody"}});
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).last.evidence, "phase Failed");
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).last.likely_released, At(49.9));
 }
@@ -143,14 +133,14 @@ TEST(TenancyTest, ReusedIpBelongsToNewPodAndLateDeletedEndsOnlyTheOld) {
       "@52.6 pod a fin=52 phase=Succeeded\n"
       "@53 pod b ip=10.0.0.1 created=49\n"
       "@55 pod a deleted\n");
-  Expect(story, kX,
-         {{48, "a!"},
-          {51, "a!-"},
-          {51.6, "b? a?- nobody"},  // b is not acquired before a's earliest end
-          {52.7, "b? nobody"},
-          {53, "b!"},
-          {56, "b!"},
-          {100, "b!"}});
+  ExpectWho(story, kX,
+            {{48, "a!"},
+             {51, "a!-"},
+             {51.6, "b? a?- nobody"},  // b is not acquired before a's earliest end
+             {52.7, "b? nobody"},
+             {53, "b!"},
+             {56, "b!"},
+             {100, "b!"}});
   const AddressFacts facts = story.lifecycle().At(Ip(kX), At(60));
   EXPECT_EQ(Show(facts.holders[0].tenancy.acquired), "[51.5 53]");
   EXPECT_EQ(facts.last.ref->name, "a");
@@ -164,12 +154,12 @@ TEST(TenancyTest, RunningHolderEndsAPodThatNeverSpokeOfItsEnd) {
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50 pod a\n"
       "@60 pod b ip=10.0.0.1 created=55\n");
-  Expect(story, kX,
-         {{47.9, "a!"},
-          {48, "a? nobody"},
-          {54.5, "b? a? nobody"},
-          {59.9, "b? a? nobody"},
-          {60, "b!"}});
+  ExpectWho(story, kX,
+            {{47.9, "a!"},
+             {48, "a? nobody"},
+             {54.5, "b? a? nobody"},
+             {59.9, "b? a? nobody"},
+             {60, "b!"}});
   EXPECT_EQ(story.Released("a"), "[48 60]");
 }
 
@@ -180,17 +170,17 @@ TEST(TenancyTest, ShortJobToldOnceAtItsEndHeldTheAddressAfterItsPredecessor) {
       "@50.2 pod a del=50\n"
       "@51.4 pod a fin=51 phase=Succeeded deleted\n"
       "@60 pod j ip=10.0.0.1 created=55 fin=58 phase=Succeeded\n");
-  Expect(story, kX,
-         {{54.4, "nobody"},
-          {54.5, "j? nobody"},
-          {57.5, "j? nobody"},
-          {59.4, "j? nobody"},
-          {59.5, "nobody"}});
+  ExpectWho(story, kX,
+            {{54.4, "nobody"},
+             {54.5, "j? nobody"},
+             {57.5, "j? nobody"},
+             {59.4, "j? nobody"},
+             {59.5, "nobody"}});
 }
 
 TEST(TenancyTest, HostNetworkPodHoldsNoAddress) {
   Story story("@10 sync\n@20 pod a hostnet ip=192.168.0.1 created=15\n");
-  Expect(story, "192.168.0.1", {{30, "nobody"}});
+  ExpectWho(story, "192.168.0.1", {{30, "nobody"}});
   EXPECT_FALSE(story.lifecycle().At(Ip("192.168.0.1"), At(30)).ever_held);
 }
 
@@ -199,9 +189,9 @@ TEST(TenancyTest, AddressThatVanishesFromTheStatusMayOrMayNotBeLost) {
       "@10 sync\n"
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50 pod a noip\n");
-  Expect(story, kX, {{47, "a!"}, {48, "a? nobody"}, {70, "a? nobody"}});
+  ExpectWho(story, kX, {{47, "a!"}, {48, "a? nobody"}, {70, "a? nobody"}});
   story.Tell("@80 pod a ip=10.0.0.1\n");
-  Expect(story, kX, {{48, "a!"}, {70, "a!"}, {90, "a!"}});
+  ExpectWho(story, kX, {{48, "a!"}, {70, "a!"}, {90, "a!"}});
 }
 
 TEST(TenancyTest, AddressReplacedByAnotherIsLost) {
@@ -209,16 +199,16 @@ TEST(TenancyTest, AddressReplacedByAnotherIsLost) {
       "@10 sync\n"
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50 pod a ip=10.0.0.2\n");
-  Expect(story, kX, {{47, "a!"}, {49, "a? nobody"}, {50, "nobody"}});
-  Expect(story, "10.0.0.2", {{49, "a? nobody"}, {50, "a!"}});
+  ExpectWho(story, kX, {{47, "a!"}, {49, "a? nobody"}, {50, "nobody"}});
+  ExpectWho(story, "10.0.0.2", {{49, "a? nobody"}, {50, "a!"}});
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).last.evidence, "address replaced");
   EXPECT_EQ(story.Released("a"), "[- -]") << "the pod lives on";
 }
 
 TEST(TenancyTest, DualStackPodHoldsBothAddresses) {
   Story story("@10 sync\n@20 pod a ip=10.0.0.1,fd00::1 created=15\n@30 pod a ip=10.0.0.1\n");
-  Expect(story, kX, {{40, "a!"}});
-  Expect(story, "fd00::1", {{27, "a!"}, {40, "a? nobody"}});
+  ExpectWho(story, kX, {{40, "a!"}});
+  ExpectWho(story, "fd00::1", {{27, "a!"}, {40, "a? nobody"}});
   EXPECT_THAT(story.lifecycle().AddressesOf(story.Pod("a")), ElementsAre(Ip(kX), Ip("fd00::1")));
 }
 
@@ -228,7 +218,7 @@ TEST(TenancyTest, KernelOfTheOwnNodeDatesTheEndExactly) {
       "@20 pod a ip=10.0.0.1 created=15\n"
       "@50.2 pod a del=50\n"
       "@52.45 end a at=52.4 ip=10.0.0.1\n");
-  Expect(story, kX, {{52.399, "a!-"}, {52.4, "nobody"}});
+  ExpectWho(story, kX, {{52.399, "a!-"}, {52.4, "nobody"}});
   story.Tell("@52.6 pod a fin=52 phase=Succeeded deleted\n");
   EXPECT_EQ(story.Released("a"), "[52.4 52.4]");
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).last.evidence, "last process");
@@ -239,7 +229,7 @@ TEST(TenancyTest, KernelKnowsTheAddressOfAPodThatNeverToldOne) {
       "@10 sync\n"
       "@20 pod a noip created=18\n"
       "@22 end a at=21.5 ip=10.0.0.1\n");
-  Expect(story, kX, {{17, "nobody"}, {18, "a? nobody"}, {21.5, "nobody"}});
+  ExpectWho(story, kX, {{17, "nobody"}, {18, "a? nobody"}, {21.5, "nobody"}});
 }
 
 TEST(TenancyTest, PodThatNeverShowedItsAddressMayHaveHeldAny) {
@@ -248,19 +238,19 @@ TEST(TenancyTest, PodThatNeverShowedItsAddressMayHaveHeldAny) {
       "@10 sync\n"
       "@20 pod a noip created=20\n"
       "@25 pod a deleted\n");
-  Expect(story, "10.0.0.9",
-         {{19, "nobody"}, {19.5, "nobody untold"}, {24.9, "nobody untold"}, {25, "nobody"}});
-  Expect(story, "10.0.1.9", {{22, "nobody"}});         // another Node's range
-  Expect(story, "10.9.9.9", {{22, "nobody untold"}});  // no Node tells
+  ExpectWho(story, "10.0.0.9",
+            {{19, "nobody"}, {19.5, "nobody untold"}, {24.9, "nobody untold"}, {25, "nobody"}});
+  ExpectWho(story, "10.0.1.9", {{22, "nobody"}});         // another Node's range
+  ExpectWho(story, "10.9.9.9", {{22, "nobody untold"}});  // no Node tells
 }
 
 TEST(TenancyTest, UnboundPodHoldsNoUntoldAddress) {
   Story story("@10 sync\n@20 pod a noip created=20 node= phase=Pending\n");
-  Expect(story, kX, {{30, "nobody"}});
+  ExpectWho(story, kX, {{30, "nobody"}});
   story.Tell("@31 pod a node=n1\n");
-  Expect(story, kX, {{30, "nobody untold"}});
+  ExpectWho(story, kX, {{30, "nobody untold"}});
   story.Tell("@32 pod a ip=10.0.0.7\n");
-  Expect(story, kX, {{30, "nobody"}});
+  ExpectWho(story, kX, {{30, "nobody"}});
 }
 
 TEST(TenancyTest, OldListDoesNotReviveADeletedPod) {
@@ -270,7 +260,7 @@ TEST(TenancyTest, OldListDoesNotReviveADeletedPod) {
       "@50.2 pod a del=50\n"
       "@52.3 pod a fin=52 deleted\n"
       "@60 pod a back fin=\n");
-  Expect(story, kX, {{70, "nobody"}});
+  ExpectWho(story, kX, {{70, "nobody"}});
   EXPECT_EQ(story.lifecycle().pods(), 0u);
   EXPECT_EQ(story.lifecycle().tombstones(), 1u);
 }

@@ -1,0 +1,145 @@
+// What broken feeds and lost Nodes leave open.
+#include <gtest/gtest.h>
+
+#include "agent/lifecycle/prefix_map.h"
+#include "tests/lifecycle/expect_who.h"
+
+namespace phantomd::testing {
+namespace {
+
+constexpr std::string_view kX = "10.0.0.1";
+
+TEST(FeedGapTest, DeletionHiddenByAGapLiesBetweenItsEnds) {
+  Story story(
+      "@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@30 pod b ip=10.0.0.2 created=15\n"
+      "@50 broken pods until=45\n"
+      "@60 pod a deleted since=45\n"
+      "@60 synced pods\n");
+  EXPECT_EQ(story.Released("a"), "[43 60]");
+  ExpectWho(story, kX,
+            {{42.9, "a!"}, {43, "a? nobody gap"}, {59.9, "a? nobody gap"}, {60, "nobody"}});
+  ExpectWho(story, "10.0.0.2", {{50, "b!"}, {70, "b!"}});  // the new list has it: it lived through
+  EXPECT_TRUE(story.lifecycle().At(Ip("10.0.0.2"), At(50)).pods_broken);
+  EXPECT_EQ(story.lifecycle().At(Ip(kX), At(70)).last.evidence, "missing from a new list");
+}
+
+TEST(FeedGapTest, WhileItLastsNobodyIsSure) {
+  Story story("@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@50 broken pods until=45\n");
+  ExpectWho(story, kX, {{42.9, "a!"}, {43, "a? nobody gap"}, {100, "a? nobody gap"}});
+  EXPECT_FALSE(story.lifecycle().feed(Feed::kPods).synced);
+  EXPECT_EQ(story.lifecycle().feed(Feed::kPods).good_until, At(45));
+  story.Tell("@90 synced pods\n");
+  ExpectWho(story, kX, {{50, "a!"}, {100, "a!"}});
+  EXPECT_EQ(story.lifecycle().feed(Feed::kPods).relists, 1u);
+}
+
+TEST(FeedGapTest, PodThatAppearsInAGapMayHaveHeldItsAddressSinceCreation) {
+  Story story(
+      "@10 sync\n@50 broken pods until=45\n@60 pod a ip=10.0.0.1 created=30\n@61 synced pods\n");
+  ExpectWho(story, kX, {{29, "nobody"}, {40, "a? nobody"}, {50, "a? nobody gap"}, {60, "a!"}});
+}
+
+TEST(FeedGapTest, PodThatANewListLackedAndAnotherShowsWasNeverGone) {
+  Story story(
+      "@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@50 broken pods until=45\n"
+      "@60 pod a deleted since=45\n@61 synced pods\n@62 pod a back\n");
+  ExpectWho(story, kX, {{50, "a!"}, {70, "a!"}});
+  EXPECT_EQ(story.lifecycle().pods(), 1u);
+}
+
+TEST(FeedGapTest, RequestReadInAGapKeepsItsOwnTime) {
+  Story story(
+      "@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@50 broken pods until=45\n"
+      "@60 pod a del=48\n@61 synced pods\n");
+  EXPECT_EQ(story.Withdrawn("a"), "[47.5 49.5]");
+}
+
+TEST(FeedGapTest, BrokenAgainBeforeItWasMendedKeepsTheEarlierBegin) {
+  Story story("@10 sync\n@50 broken pods until=45\n@55 broken pods until=52\n@60 synced pods\n");
+  ExpectWho(story, kX, {{42, "nobody"}, {44, "nobody gap"}, {58, "nobody gap"}, {60, "nobody"}});
+}
+
+TEST(FeedGapTest, HorizonIsTheFirstSync) {
+  Story story("@9 pod a ip=10.0.0.1 created=2\n");
+  EXPECT_EQ(story.lifecycle().horizon(), BootTime::Max()) << "nothing is answered yet";
+  story.Tell("@10 sync\n");
+  EXPECT_EQ(story.lifecycle().horizon(), At(10));
+  EXPECT_FALSE(story.lifecycle().At(Ip(kX), At(20)).history_complete)
+      << "it was there before the agent";
+}
+
+TEST(LostNodeTest, PodsMayHaveDiedSinceTheLastLease) {
+  Story story(
+      "@5 node n1 ready lease=5\n@10 sync\n@20 pod a ip=10.0.0.1 created=15\n"
+      "@141 node n1 notready lease=100\n");
+  EXPECT_EQ(story.Released("a"), "[99.5 -]");
+  ExpectWho(story, kX, {{99.4, "a!"}, {99.5, "a? nobody"}, {500, "a? nobody"}});
+  story.Tell("@200 node n1 ready\n");
+  ExpectWho(story, kX, {{120, "a!"}, {500, "a!"}});
+}
+
+TEST(LostNodeTest, NewsWrittenForALostNodeBoundsNothing) {
+  Story story(
+      "@5 node n1 ready lease=5\n@10 sync\n@20 pod a ip=10.0.0.1 created=15\n"
+      "@141 node n1 notready lease=100\n"
+      "@440.2 pod a del=440\n"
+      "@450 pod a phase=Failed deleted\n");
+  EXPECT_EQ(story.Released("a"), "[99.5 -]");
+  story.Tell("@500 pod b ip=10.0.0.1 created=490 node=n2\n");
+  EXPECT_EQ(story.Released("a"), "[99.5 500]") << "but a running pod with the address does";
+}
+
+TEST(LostNodeTest, ReportOfAKubeletThatCameBackCounts) {
+  Story story(
+      "@5 node n1 ready lease=5\n@10 sync\n@20 pod a ip=10.0.0.1 created=15\n"
+      "@141 node n1 notready lease=100\n@300 node n1 ready lease=299\n"
+      "@301.2 pod a del=250 fin=301 phase=Failed\n");
+  EXPECT_EQ(story.Released("a"), "[300.5 301.2]");
+}
+
+TEST(LostNodeTest, VanishedNodeIsLostAndWithoutALeaseTheGraceCounts) {
+  Story story("@5 node n1 ready\n@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@141 node n1 gone\n");
+  EXPECT_EQ(story.Released("a"), "[101 -]");
+}
+
+TEST(LostNodeTest, NodeThatIsNotReadyFromTheStartKeepsItsPodsInDoubt) {
+  Story story("@5 node n1 notready lease=4\n@9 pod a ip=10.0.0.1 created=2\n@10 sync\n");
+  ExpectWho(story, kX, {{20, "a? nobody"}});
+}
+
+TEST(NodeTest, AddressesAndRangesOfNodes) {
+  Lifecycle::Options options = Story::DefaultOptions();
+  options.pod_ranges = {*IpPrefix::Parse("172.20.0.0/16")};
+  Story story("@5 node n1 ready addr=192.168.0.1 cidr=10.0.1.0/24\n@10 sync\n", options);
+  const auto at = [&](std::string_view ip, double t) {
+    return story.lifecycle().At(Ip(ip), At(t));
+  };
+  EXPECT_TRUE(at("192.168.0.1", 20).node_address);
+  EXPECT_FALSE(at("192.168.0.2", 20).node_address);
+  EXPECT_TRUE(at("10.0.1.200", 20).in_pod_range);
+  EXPECT_TRUE(at("172.20.3.4", 20).in_pod_range);
+  EXPECT_FALSE(at("10.0.2.1", 20).in_pod_range);
+  EXPECT_TRUE(at("10.0.2.1", 20).pod_ranges_known);
+  story.Tell("@30 node n1 gone\n");
+  EXPECT_TRUE(at("192.168.0.1", 29).node_address);
+  EXPECT_FALSE(at("192.168.0.1", 30).node_address);
+  EXPECT_FALSE(at("10.0.1.200", 40).in_pod_range);
+  EXPECT_FALSE(Story("@10 sync\n").lifecycle().At(Ip("10.0.0.1"), At(20)).pod_ranges_known);
+}
+
+TEST(PrefixMapTest, LongestRangeWins) {
+  PrefixMap map;
+  map.Set(*IpPrefix::Parse("10.0.0.0/16"), "b");
+  map.Set(*IpPrefix::Parse("10.0.1.0/24"), "a");
+  map.Set(*IpPrefix::Parse("fd00:1::/61"), "c");
+  EXPECT_EQ(*map.Find(Ip("10.0.1.7")), "a");
+  EXPECT_EQ(*map.Find(Ip("10.0.2.7")), "b");
+  EXPECT_EQ(map.Find(Ip("10.1.0.1")), nullptr);
+  EXPECT_EQ(*map.Find(Ip("fd00:1:0:7::5")), "c");
+  EXPECT_EQ(map.Find(Ip("fd00:1:0:8::5")), nullptr);
+  map.Erase(*IpPrefix::Parse("10.0.1.0/24"));
+  EXPECT_EQ(*map.Find(Ip("10.0.1.7")), "b");
+}
+
+}  // namespace
+}  // namespace phantomd::testing
