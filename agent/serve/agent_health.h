@@ -4,23 +4,25 @@
 // A plain value; published whole, like the report.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "agent/ledger/metric_cells.h"
 #include "agent/lifecycle/changes.h"
 
 namespace phantomd {
 
-// Upper bounds in seconds of phantom_agent_admin_poll_seconds; one more bucket holds the rest.
-inline constexpr std::array<double, 14> kAdminPollBuckets = {
-    0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10};
+// Durations by size. The last bucket has no bound; counts are not cumulative.
+struct DurationHistogram {
+  std::vector<double> bounds;     // seconds, ascending
+  std::vector<uint64_t> buckets;  // one more than bounds
+  double sum_seconds = 0;
+  uint64_t count = 0;
+};
 
 struct AgentHealth {
-  Histogram admin_polls;  // from sending a request to its whole answer
+  DurationHistogram admin_polls;  // from sending a request to its whole answer
   uint64_t admin_poll_errors = 0;
   std::map<Feed, std::string> feed_errors;  // why a feed is broken, where it is
   // One sentence each: a missing hook, an unreadable process, statistics that a proxy does not

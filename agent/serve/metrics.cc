@@ -1,7 +1,7 @@
 #include "agent/serve/metrics.h"
 
-#include <array>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -53,13 +53,18 @@ class Family {
     Add(std::move(labels)).counter.value = static_cast<double>(value);
   }
   void Gauge(Labels labels, double value) { Add(std::move(labels)).gauge.value = value; }
-  void Observe(Labels labels, const Histogram& histogram, const std::array<double, 14>& bounds) {
+  void Observe(Labels labels, const Histogram& histogram, std::span<const double> bounds) {
+    Observe(std::move(labels), bounds, histogram.buckets, histogram.sum_seconds, histogram.count);
+  }
+  // `buckets` has one more than `bounds` and is not cumulative; Prometheus' are.
+  void Observe(Labels labels, std::span<const double> bounds, std::span<const uint64_t> buckets,
+               double sum_seconds, uint64_t count) {
     ClientMetric::Histogram& out = Add(std::move(labels)).histogram;
-    out.sample_count = histogram.count;
-    out.sample_sum = histogram.sum_seconds;
+    out.sample_count = count;
+    out.sample_sum = sum_seconds;
     uint64_t cumulative = 0;
-    for (size_t i = 0; i < histogram.buckets.size(); ++i) {
-      cumulative += histogram.buckets[i];
+    for (size_t i = 0; i < buckets.size(); ++i) {
+      cumulative += buckets[i];
       const double bound = i < bounds.size() ? bounds[i] : std::numeric_limits<double>::infinity();
       out.bucket.push_back({cumulative, bound});
     }
@@ -181,7 +186,8 @@ void CollectAgent(const StatusReport& status, const AgentHealth& health,
   out->push_back(relists.Take());
   Family polls("phantom_agent_admin_poll_seconds", MetricType::Histogram,
                "From sending a request to a proxy's admin API to its whole answer, in seconds.");
-  polls.Observe({}, health.admin_polls, kAdminPollBuckets);
+  const DurationHistogram& h = health.admin_polls;
+  if (!h.buckets.empty()) polls.Observe({}, h.bounds, h.buckets, h.sum_seconds, h.count);
   out->push_back(polls.Take());
   Family errors("phantom_agent_admin_poll_errors_total", MetricType::Counter,
                 "Polls of a proxy's admin API that failed.");

@@ -16,9 +16,8 @@ using ::testing::HasSubstr;
 
 AgentHealth SampleHealth() {
   AgentHealth out;
-  out.admin_polls.buckets = {0, 3, 2};
-  out.admin_polls.sum_seconds = 0.006;
-  out.admin_polls.count = 5;
+  out.admin_polls = {
+      .bounds = {0.0005, 0.001, 0.002}, .buckets = {0, 3, 2, 1}, .sum_seconds = 0.1, .count = 6};
   out.admin_poll_errors = 2;
   out.skipped = {{"pods", 1}};
   out.mailbox_blocked = {{"core", 0}};
@@ -51,7 +50,7 @@ TEST(MetricsTest, EveryCellIsALineWithItsLabels) {
           "phantom_agent_feed_synced{feed=\"pods\"} 1\n",
           "phantom_agent_feed_synced{feed=\"nodes\"} 0\n",
           "phantom_agent_relists_total{feed=\"pods\"} 1\n",
-          "phantom_agent_admin_poll_seconds_count 5\n",
+          "phantom_agent_admin_poll_seconds_count 6\n",
           "phantom_agent_admin_poll_errors_total 2\n",
           "phantom_agent_proxies{belief=\"present\"} 1\n",
           "phantom_agent_proxies{belief=\"absent\"} 1\n",
@@ -71,7 +70,7 @@ TEST(MetricsTest, HistogramBucketsAreCumulativeAndEndAtInfinity) {
   EXPECT_THAT(text, HasSubstr("phantom_agent_admin_poll_seconds_bucket{le=\"0.0005\"} 0\n"
                               "phantom_agent_admin_poll_seconds_bucket{le=\"0.001\"} 3\n"
                               "phantom_agent_admin_poll_seconds_bucket{le=\"0.002\"} 5\n"));
-  EXPECT_THAT(text, HasSubstr("phantom_agent_admin_poll_seconds_bucket{le=\"+Inf\"} 5\n"));
+  EXPECT_THAT(text, HasSubstr("phantom_agent_admin_poll_seconds_bucket{le=\"+Inf\"} 6\n"));
   // 1.004 s lies in the bucket up to 2 s.
   EXPECT_THAT(text, HasSubstr("outcome=\"ABANDONED\",le=\"1\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("outcome=\"ABANDONED\",le=\"2\"} 1\n"));

@@ -1,0 +1,113 @@
+#include <fmt/format.h>
+
+#include "agent/cmd/ctl/human.h"
+#include "agent/cmd/ctl/show.h"
+#include "agent/cmd/ctl/text_table.h"
+
+namespace phantomd {
+namespace {
+
+namespace pb = phantom::v1;
+using Column = TextTable::Column;
+
+constexpr char kNone[] = "-";
+
+std::string PodName(const pb::Holder& holder) {
+  return fmt::format("{}/{}", holder.pod().namespace_(), holder.pod().name());
+}
+
+// `least`: widths that usual names fit into, where the rows are not known yet; 0: as needed.
+TextTable ConnectionTable(const std::string& time_title, Detail detail, bool rows_unknown) {
+  const auto width = [&](size_t least) { return rows_unknown ? least : 0; };
+  std::vector<Column> columns = {
+      {time_title, Column::kLeft, width(23)},    {"PROXY", Column::kLeft, width(20)},
+      {"DESTINATION", Column::kLeft, width(16)}, {"CLASS", Column::kLeft, width(9)},
+      {"OUTCOME", Column::kLeft, width(11)},     {"WAITED", Column::kRight, width(6)},
+      {"CAUSE", Column::kLeft, width(9)},        {"LAYER", Column::kLeft, width(5)}};
+  if (detail == Detail::kWide) {
+    columns.insert(columns.end(), {{"CERTAINTY"},
+                                   {"INITIATOR", Column::kLeft, width(11)},
+                                   {"SINCE DEAD"},
+                                   {"SINCE WITHDRAWN"},
+                                   {"LAST HOLDER", Column::kLeft, width(24)},
+                                   {"CURRENT HOLDER", Column::kLeft, width(24)},
+                                   {"SOURCE", Column::kLeft, width(17)},
+                                   {"CLUSTER", Column::kLeft, width(45)},
+                                   {"ROLLOUT"}});
+  }
+  return TextTable(columns);
+}
+
+// Enum names of values that are unset say nothing.
+std::string OrNone(int number, const std::string& name) { return number == 0 ? kNone : name; }
+
+void AddConnection(const pb::Connection& c, const std::string& date, Detail detail,
+                   TextTable* table) {
+  std::vector<std::string> row = {HumanTimeOn(date, c.started()),
+                                  c.proxy_name().empty() ? kNone : c.proxy_name(),
+                                  c.destination(),
+                                  pb::DestinationClass_Name(c.destination_class()),
+                                  pb::Outcome_Name(c.outcome()),
+                                  HumanDuration(c.duration()),
+                                  OrNone(c.cause(), pb::Cause_Name(c.cause())),
+                                  OrNone(c.layer(), pb::Layer_Name(c.layer()))};
+  if (detail == Detail::kWide) {
+    row.push_back(OrNone(c.certainty(), pb::Certainty_Name(c.certainty())));
+    row.push_back(OrNone(c.initiator(), pb::Initiator_Name(c.initiator())));
+    row.push_back(c.has_since_dead() ? HumanDuration(c.since_dead()) : kNone);
+    row.push_back(c.has_since_withdrawn() ? HumanDuration(c.since_withdrawn()) : kNone);
+    row.push_back(c.has_last_holder() ? PodName(c.last_holder()) : kNone);
+    row.push_back(c.has_current_holder() ? PodName(c.current_holder()) : kNone);
+    row.push_back(c.source());
+    row.push_back(c.cluster().empty() ? kNone : c.cluster());
+    row.push_back(c.rollout().empty() ? kNone : c.rollout());
+  }
+  table->Add(std::move(row));
+}
+
+}  // namespace
+
+std::string Show(const pb::ListConnectionsResponse& connections, Detail detail) {
+  if (connections.connections().empty()) {
+    return "No connections to withdrawn, dead or reused addresses.\n";
+  }
+  const std::string date = HumanDate(connections.connections(0).started());
+  TextTable table = ConnectionTable(date, detail, false);
+  for (const pb::Connection& c : connections.connections()) {
+    AddConnection(c, date, detail, &table);
+  }
+  return table.Text();
+}
+
+std::string ShowConnectionTitles(Detail detail) {
+  return ConnectionTable("STARTED", detail, true).Titles();
+}
+
+std::string ShowConnectionLine(const pb::Connection& connection, Detail detail) {
+  TextTable table = ConnectionTable("STARTED", detail, true);
+  AddConnection(connection, "", detail, &table);
+  return table.Rows();
+}
+
+std::string Show(const pb::ListStaleEndpointsResponse& endpoints, Detail detail) {
+  if (endpoints.endpoints().empty()) {
+    return "No proxy believes in a withdrawn or dead endpoint.\n";
+  }
+  std::vector<Column> columns = {{"PROXY"}, {"ADDRESS"}, {"CLASS"},
+                                 {"CAUSE"}, {"HOLDER"},  {"BELIEVED SINCE"}};
+  if (detail == Detail::kWide) columns.insert(columns.end(), {{"CLUSTER"}, {"PROXY ID"}});
+  TextTable table(columns);
+  for (const pb::StaleEndpoint& e : endpoints.endpoints()) {
+    std::vector<std::string> row = {e.proxy_name(),
+                                    e.address(),
+                                    pb::DestinationClass_Name(e.destination_class()),
+                                    OrNone(e.cause(), pb::Cause_Name(e.cause())),
+                                    e.has_holder() ? PodName(e.holder()) : kNone,
+                                    e.has_believed_since() ? HumanTime(e.believed_since()) : kNone};
+    if (detail == Detail::kWide) row.insert(row.end(), {e.cluster(), e.proxy_id()});
+    table.Add(std::move(row));
+  }
+  return table.Text();
+}
+
+}  // namespace phantomd

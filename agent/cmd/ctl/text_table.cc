@@ -1,0 +1,69 @@
+#include "agent/cmd/ctl/text_table.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "agent/base/check.h"
+
+namespace phantomd {
+namespace {
+
+// Characters, as far as a terminal counts them: the bytes that do not continue a UTF-8 sequence.
+size_t WidthOf(const std::string& text) {
+  return std::count_if(text.begin(), text.end(),
+                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+}
+
+}  // namespace
+
+void TextTable::Add(std::vector<std::string> row) {
+  PHANTOMD_CHECK(row.size() == columns_.size());
+  rows_.push_back(std::move(row));
+}
+
+std::vector<std::string> TextTable::TitleCells() const {
+  std::vector<std::string> out;
+  for (const Column& column : columns_) out.push_back(column.title);
+  return out;
+}
+
+std::vector<size_t> TextTable::Widths() const {
+  std::vector<size_t> out;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t width = std::max(columns_[i].least_width, WidthOf(columns_[i].title));
+    for (const auto& row : rows_) width = std::max(width, WidthOf(row[i]));
+    out.push_back(width);
+  }
+  return out;
+}
+
+std::string TextTable::Line(const std::vector<std::string>& cells,
+                            const std::vector<size_t>& widths) const {
+  std::string out;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) out += "  ";
+    const std::string padding(widths[i] - WidthOf(cells[i]), ' ');
+    out += columns_[i].align == Column::kRight ? padding + cells[i] : cells[i] + padding;
+  }
+  out.erase(out.find_last_not_of(' ') + 1);
+  return out + "\n";
+}
+
+std::string TextTable::Text(size_t indent) const {
+  if (rows_.empty()) return "";
+  const std::vector<size_t> widths = Widths();
+  const std::string margin(indent, ' ');
+  std::string out = margin + Line(TitleCells(), widths);
+  for (const auto& row : rows_) out += margin + Line(row, widths);
+  return out;
+}
+
+std::string TextTable::Titles() const { return Line(TitleCells(), Widths()); }
+
+std::string TextTable::Rows() const {
+  std::string out;
+  for (const auto& row : rows_) out += Line(row, Widths());
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,40 @@
+// TextTable: rows of text under titles, columns as wide as their widest cell, two spaces between.
+//
+// Numbers are aligned to the right, text to the left; no line ends with spaces. Example:
+//   PROXY          STALE
+//   shop/webapp-1      1
+//
+// Thread-compatible.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace phantomd {
+
+class TextTable {
+ public:
+  struct Column {
+    std::string title;
+    enum { kLeft, kRight } align = kLeft;
+    size_t least_width = 0;  // for rows that are not all known when the first is printed
+  };
+  explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
+
+  void Add(std::vector<std::string> row);
+
+  // Titles and rows, each after `indent` spaces and with a line break; nothing without rows.
+  std::string Text(size_t indent = 0) const;
+  std::string Titles() const;
+  std::string Rows() const;
+
+ private:
+  std::vector<size_t> Widths() const;
+  std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
+  std::vector<std::string> TitleCells() const;
+
+  std::vector<Column> columns_;
+  std::vector<std::vector<std::string>> rows_;
+};
+
+}  // namespace phantomd

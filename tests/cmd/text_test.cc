@@ -1,0 +1,77 @@
+// The two shapes that text takes: tables and YAML.
+
+#include <gtest/gtest.h>
+
+#include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/yaml.h"
+
+namespace phantomd {
+namespace {
+
+TEST(TextTableTest, AlignsTextLeftAndNumbersRightAndEndsNoLineWithSpaces) {
+  TextTable table({{"NAME"}, {"COUNT", TextTable::Column::kRight}, {"NOTE"}});
+  table.Add({"a", "1", "first"});
+  table.Add({"longer name", "1000000", ""});
+  EXPECT_EQ(table.Text(),
+            "NAME           COUNT  NOTE\n"
+            "a                  1  first\n"
+            "longer name  1000000\n");
+}
+
+TEST(TextTableTest, CountsCharactersNotBytes) {
+  TextTable table({{"TIME", TextTable::Column::kRight}, {"X"}});
+  table.Add({"350µs", "x"});
+  table.Add({"1000ms", "x"});
+  EXPECT_EQ(table.Text(2),
+            "    TIME  X\n"
+            "   350µs  x\n"
+            "  1000ms  x\n");
+}
+
+TEST(TextTableTest, WithoutRowsThereIsNothing) { EXPECT_EQ(TextTable({{"NAME"}}).Text(), ""); }
+
+TEST(TextTableTest, RowsThatComeLaterStandUnderTheSameTitles) {
+  const std::vector<TextTable::Column> columns = {{"NAME", TextTable::Column::kLeft, 8}, {"X"}};
+  TextTable row(columns);
+  row.Add({"short", "1"});
+  EXPECT_EQ(TextTable(columns).Titles() + row.Rows(),
+            "NAME      X\n"
+            "short     1\n");
+}
+
+TEST(YamlTest, KeepsOrderAndNests) {
+  EXPECT_EQ(JsonToYaml(R"({"z":"text","a":{"list":[1,2],"deep":{"k":true}},)"
+                       R"("rows":[{"x":"1","y":[]},{"x":null,"o":{}}]})"),
+            "z: text\n"
+            "a:\n"
+            "  list:\n"
+            "  - 1\n"
+            "  - 2\n"
+            "  deep:\n"
+            "    k: true\n"
+            "rows:\n"
+            "- x: \"1\"\n"
+            "  y: []\n"
+            "- x: null\n"
+            "  o: {}\n");
+}
+
+TEST(YamlTest, TextThatYamlWouldMisreadIsQuoted) {
+  EXPECT_EQ(JsonToYaml(R"({"a":"yes","b":"12","c":"a: b","d":"","e":"10.0.0.1:80","f":"No",)"
+                       R"("g":"line\nbreak","h":"shop/webapp-1","i":"- x","j":"~"})"),
+            "a: \"yes\"\n"
+            "b: \"12\"\n"
+            "c: \"a: b\"\n"
+            "d: \"\"\n"
+            "e: \"10.0.0.1:80\"\n"
+            "f: \"No\"\n"
+            "g: \"line\\nbreak\"\n"
+            "h: shop/webapp-1\n"
+            "i: \"- x\"\n"
+            "j: \"~\"\n");
+}
+
+TEST(YamlTest, EmptyMessageIsAnEmptyMap) { EXPECT_EQ(JsonToYaml("{}"), "{}\n"); }
+
+}  // namespace
+}  // namespace phantomd
