@@ -1,15 +1,11 @@
 #include "agent/probe/proxy_process.h"
 
 namespace phantomd {
-namespace {
 
-bool SameStart(BootTime a, BootTime b) {
+bool ProxyProcesses::SameStart(BootTime a, BootTime b) {
   const Nanos difference = a - b;
-  return difference <= ProxyProcesses::kStartTolerance &&
-         -difference <= ProxyProcesses::kStartTolerance;
+  return difference <= kStartTolerance && -difference <= kStartTolerance;
 }
-
-}  // namespace
 
 ProxyProcesses::Entry* ProxyProcesses::FindEntry(uint32_t process_id, BootTime start) {
   const auto [begin, end] = by_pid_.equal_range(process_id);
@@ -54,9 +50,11 @@ std::vector<const ProxyProcess*> ProxyProcesses::InNamespace(uint64_t netns_cook
   return out;
 }
 
-std::vector<const ProxyProcess*> ProxyProcesses::All() const {
+std::vector<const ProxyProcess*> ProxyProcesses::Living() const {
   std::vector<const ProxyProcess*> out;
-  for (const auto& [pid, entry] : by_pid_) out.push_back(&entry.process);
+  for (const auto& [pid, entry] : by_pid_) {
+    if (!entry.ended.is_set()) out.push_back(&entry.process);
+  }
   return out;
 }
 

@@ -45,6 +45,8 @@ class ProxyProcesses {
  public:
   static constexpr Nanos kStartTolerance = std::chrono::milliseconds(10);
 
+  static bool SameStart(BootTime a, BootTime b);
+
   // Replaces what was known of the same process.
   void Add(const ProxyProcess& process);
   void End(uint32_t process_id, BootTime start, BootTime at);
@@ -54,7 +56,7 @@ class ProxyProcesses {
   const ProxyProcess* Find(uint32_t process_id, BootTime start) const;
   // Living and remembered.
   std::vector<const ProxyProcess*> InNamespace(uint64_t netns_cookie) const;
-  std::vector<const ProxyProcess*> All() const;
+  std::vector<const ProxyProcess*> Living() const;
 
  private:
   struct Entry {

@@ -1,0 +1,209 @@
+#include "agent/probe/probe.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "agent/base/strings.h"
+
+namespace phantomd {
+namespace {
+
+constexpr size_t kBatch = 8192;
+
+// The kernel gives the initial pid namespace this inode number everywhere.
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
+
+uint64_t LostOf(const connect_counters& counters) {
+  return counters.lost + counters.storage_failed + counters.unreadable;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Probe>> Probe::Start(ProbeOptions options, BootTime now) {
+  std::vector<std::string> limitations;
+  if (options.kernel.host_netns_cookie == 0) {
+    SystemNamespaceReader namespaces;
+    absl::StatusOr<uint64_t> cookie = namespaces.CookieOf("/proc/1/ns/net");
+    if (!cookie.ok()) {
+      limitations.push_back(fmt::format(
+          "the host's network namespace cannot be read ({}): the agent's own is taken for it",
+          FromAbsl(cookie.status().message())));
+      cookie = namespaces.CookieOf("/proc/self/ns/net");
+    }
+    if (!cookie.ok()) return cookie.status();
+    options.kernel.host_netns_cookie = *cookie;
+  }
+  options.initiator.host_netns_cookie = options.kernel.host_netns_cookie;
+  struct stat pid_namespace {};
+  if (stat("/proc/self/ns/pid", &pid_namespace) != 0 ||
+      pid_namespace.st_ino != kInitialPidNamespace) {
+    limitations.push_back(
+        "the agent runs in a pid namespace of its own (hostPID is needed): processes of other "
+        "namespaces are not recognised");
+  }
+  absl::StatusOr<std::unique_ptr<KernelProbe>> kernel = KernelProbe::Load(options.kernel);
+  if (!kernel.ok()) return kernel.status();
+  std::unique_ptr<Probe> probe(new Probe(options, *std::move(kernel), now));
+  probe->limitations_ = std::move(limitations);
+  return probe;
+}
+
+Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, BootTime now)
+    : options_(options),
+      kernel_(std::move(kernel)),
+      discovery_(options.discovery, namespaces_),
+      resolver_(discovery_.processes(), options.initiator),
+      last_totals_at_(now),
+      last_totals_(Totals()) {}
+
+void Probe::TakeProcesses() {
+  for (const process_record& record : kernel_->TakeProcesses()) {
+    if (record.kind == CONNECT_RECORD_EXEC) {
+      discovery_.OnExec(record);
+    } else {
+      discovery_.OnExit(record);
+    }
+  }
+}
+
+void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  std::vector<DiscoveredProxy> gone;
+  const bool scan = !last_scan_.is_set() || now - last_scan_ >= options_.scan_interval;
+  if (scan) {
+    last_scan_ = now;
+    discovery_.Scan(now);
+    // The kernel reports the end of those that began under its eyes; the others are named to it.
+    for (const ProxyProcess* process : discovery_.processes().Living()) {
+      if (absl::Status status = kernel_->FollowProcess(process->process_id); !status.ok()) {
+        unwatchable_[process->netns_cookie] = std::string(status.message());
+      }
+    }
+  }
+  for (bool more = true; more;) {
+    // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
+    // that every connect in hand finds its proxy known.
+    const std::vector<ConnectRecord> records = kernel_->TakeConnects(kBatch);
+    more = records.size() == kBatch;
+    TakeProcesses();
+    for (DiscoveredProxy& change : discovery_.TakeChanges()) {
+      // A proxy that ended and began again within one round is only a changed one.
+      std::erase_if(gone, [&](const DiscoveredProxy& g) { return g.proxy.id == change.proxy.id; });
+      if (change.gone) {
+        gone.push_back(std::move(change));
+      } else {
+        sink(std::move(change));
+      }
+    }
+    WatchProxies(now);
+    std::vector<Attempt> attempts;
+    for (const ConnectRecord& record : records) {
+      if (const auto* connect = std::get_if<connect_record>(&record)) {
+        resolver_.OnConnect(*connect, attempts);
+      } else {
+        resolver_.OnAccept(std::get<accept_record>(record), attempts);
+      }
+    }
+    if (!more) resolver_.Expire(now, attempts);
+    for (Attempt& attempt : attempts) sink(std::move(attempt));
+  }
+  TakeLosses(now, sink);
+  for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
+  if (scan) DropWatches(now);
+}
+
+void Probe::WatchProxies(BootTime now) {
+  const uint64_t host = options_.kernel.host_netns_cookie;
+  for (const ProxyProcess* process : discovery_.processes().Living()) {
+    const uint64_t netns = process->netns_cookie;
+    const bool by_cgroup = netns == host;
+    const auto [needed, added] = by_cgroup ? cgroups_needed_.try_emplace(process->cgroup_id)
+                                           : namespaces_needed_.try_emplace(netns);
+    needed->second = now;
+    if (!added && !unwatchable_.contains(netns)) continue;
+    absl::Status status =
+        by_cgroup ? kernel_->WatchCgroup(netns, process->cgroup_id) : kernel_->Watch(netns);
+    if (by_cgroup && process->cgroup_id == 0) {
+      status = absl::NotFoundError(fmt::format(
+          "connects of process {} in the host's network namespace are not recorded: its cgroup is "
+          "unknown",
+          process->process_id));
+    }
+    if (status.ok()) {
+      unwatchable_.erase(netns);
+    } else {
+      unwatchable_[netns] = std::string(status.message());
+    }
+  }
+}
+
+// A namespace stays watched for a while after its last proxy: the proxy may be restarting. The exec
+// program watches some that turn out to hold none: a script may have been about to start the real
+// one.
+void Probe::DropWatches(BootTime now) {
+  const uint64_t host = options_.kernel.host_netns_cookie;
+  const auto over = [&](BootTime needed) { return now - needed > ProxyDiscovery::kRemember; };
+  for (const uint64_t netns : kernel_->Watched()) {
+    if (netns == host) continue;
+    const auto needed = namespaces_needed_.try_emplace(netns, now).first;
+    if (over(needed->second) && kernel_->Unwatch(netns).ok()) namespaces_needed_.erase(needed);
+  }
+  std::erase_if(cgroups_needed_, [&](const auto& cgroup) {
+    return over(cgroup.second) && kernel_->UnwatchCgroup(host, cgroup.first).ok();
+  });
+  std::erase_if(unwatchable_, [&](const auto& netns) {
+    return netns.first != host && !namespaces_needed_.contains(netns.first);
+  });
+}
+
+std::vector<ProbeTotal> Probe::Totals() const {
+  const KernelTotals totals = kernel_->ReadTotals();
+  const connect_counters& attempts = totals[CONNECT_RECORD_ATTEMPT];
+  const connect_counters& failures = totals[CONNECT_RECORD_SYNC_FAILURE];
+  const connect_counters& accepts = totals[CONNECT_RECORD_ACCEPT];
+  const connect_counters& execs = totals[CONNECT_RECORD_EXEC];
+  const connect_counters& exits = totals[CONNECT_RECORD_EXIT];
+  return {
+      {"attempt", attempts.submitted + failures.submitted, LostOf(attempts) + LostOf(failures)},
+      {"accept", accepts.submitted, LostOf(accepts)},
+      {"process", execs.submitted + exits.submitted, LostOf(execs) + LostOf(exits)},
+  };
+}
+
+void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  std::vector<ProbeTotal> totals = Totals();
+  for (size_t i = 0; i < totals.size(); ++i) {
+    const uint64_t lost = totals[i].lost - last_totals_[i].lost;
+    if (lost == 0) continue;
+    Loss loss;
+    loss.what = totals[i].what;
+    loss.count = lost;
+    loss.from = last_totals_at_;
+    loss.to = now;
+    sink(std::move(loss));
+  }
+  // Whether a program that did not run would have made a record cannot be known.
+  const uint64_t skipped = kernel_->ReadSkippedRuns();
+  if (skipped != last_skipped_runs_) {
+    Loss loss;
+    loss.what = "attempt";
+    loss.count_unknown = true;
+    loss.from = last_totals_at_;
+    loss.to = now;
+    sink(std::move(loss));
+  }
+  last_skipped_runs_ = skipped;
+  last_totals_ = std::move(totals);
+  last_totals_at_ = now;
+}
+
+std::vector<std::string> Probe::Limitations() const {
+  std::vector<std::string> out = limitations_;
+  out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
+  for (const auto& [netns, sentence] : unwatchable_) out.push_back(sentence);
+  out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,255 @@
+#include "agent/probe/proxy_discovery.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "agent/base/strings.h"
+#include "agent/probe/cgroup_path.h"
+#include "agent/probe/proxy_command.h"
+
+namespace phantomd {
+namespace {
+
+// Where cgroup v2 is mounted, or empty.
+std::string FindCgroup2() {
+  std::ifstream mounts("/proc/self/mounts");
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string device, path, type;
+    if (fields >> device >> path >> type && type == "cgroup2") return path;
+  }
+  return "";
+}
+
+std::string_view CommandOf(const process_record& record) {
+  const std::string_view all(record.comm, sizeof(record.comm));
+  return all.substr(0, all.find('\0'));
+}
+
+}  // namespace
+
+ProxyDiscovery::ProxyDiscovery(const DiscoveryOptions& options, NamespaceReader& namespaces)
+    : proc_(options.proc_root),
+      namespaces_(namespaces),
+      cgroup2_root_(options.cgroup2_root.empty() ? FindCgroup2() : options.cgroup2_root) {}
+
+// On a 64-bit kernel a cgroup's ID is the inode number of its directory.
+uint64_t ProxyDiscovery::CgroupIdOf(std::string_view proc_cgroup) const {
+  const std::string_view path = UnifiedCgroupPath(proc_cgroup);
+  if (cgroup2_root_.empty() || path.empty() || path.substr(0, 3) == "/..") return 0;
+  struct stat status {};
+  const std::string directory = cgroup2_root_ + std::string(path);
+  return stat(directory.c_str(), &status) == 0 ? status.st_ino : 0;
+}
+
+absl::StatusOr<ProxyDiscovery::Member> ProxyDiscovery::Inspect(uint32_t pid,
+                                                               ProxyProcess::Kind kind) const {
+  Member out;
+  out.process.kind = kind;
+  out.process.process_id = pid;
+  const auto start = proc_.Start(pid);
+  if (!start.ok()) return start.status();
+  out.process.start = *start;
+  const auto uid = proc_.FileSystemUid(pid);
+  if (!uid.ok()) return uid.status();
+  out.process.uid = *uid;
+  const auto cookie = namespaces_.CookieOf(proc_.PathOf(pid, "ns/net"));
+  if (!cookie.ok()) return cookie.status();
+  out.process.netns_cookie = *cookie;
+  const auto cgroups = proc_.Cgroups(pid);
+  if (!cgroups.ok()) return cgroups.status();
+  out.process.cgroup_id = CgroupIdOf(*cgroups);
+  const CgroupOwner owner = OwnerOfCgroups(*cgroups);
+  out.pod_uid = owner.pod_uid;
+  out.container_id = owner.container_id;
+  const auto command_line = proc_.CommandLine(pid);
+  if (!command_line.ok()) return command_line.status();
+  const EnvoyOptions options = ParseEnvoyOptions(*command_line);
+  if (!options.config_path.empty()) {
+    // Seen through the process's own root; a relative path begins at its working directory.
+    out.bootstrap_path = options.config_path.front() == '/'
+                             ? proc_.PathOf(pid, "root") + options.config_path
+                             : proc_.PathOf(pid, "cwd/") + options.config_path;
+  }
+  out.bootstrap_inline = options.config_yaml;
+  if (!out.pod_uid.empty() && !out.container_id.empty()) {
+    out.group = fmt::format("{}/{}", out.pod_uid.value(), out.container_id);
+  } else if (kind == ProxyProcess::Kind::kEnvoy && options.hot_restart) {
+    out.group =
+        fmt::format("netns {} cgroup {} base-id {} pod {}", *cookie,
+                    std::string(UnifiedCgroupPath(*cgroups)), options.base_id, out.pod_uid.value());
+  } else {
+    out.group = fmt::format("{}/{}", start->nanos(), pid);
+  }
+  return out;
+}
+
+ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
+                                                  ProxyProcess::Kind kind) {
+  Member out;
+  out.process.kind = kind;
+  out.process.process_id = record.process_id;
+  out.process.start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  out.process.netns_cookie = record.netns_cookie;
+  out.process.cgroup_id = record.cgroup_id;
+  out.process.uid = record.uid;
+  out.group = fmt::format("{}/{}", record.process_start_ns, record.process_id);
+  return out;
+}
+
+void ProxyDiscovery::OnExec(const process_record& record) {
+  const BootTime observed = BootTime::FromNanos(static_cast<int64_t>(record.observed_ns));
+  const auto executable = proc_.Executable(record.process_id);
+  const std::string name(executable.ok() ? FileNameOf(*executable) : CommandOf(record));
+  const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(name);
+  if (!kind.has_value()) {
+    Leave(record.process_id, observed);  // it may have been one before this exec
+    return;
+  }
+  absl::StatusOr<Member> member = Inspect(record.process_id, *kind);
+  if (!member.ok()) member = FromRecord(record, *kind);
+  // What the kernel saw at the exec is exact; /proc may already show a later process.
+  member->process.start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  member->process.netns_cookie = record.netns_cookie;
+  member->process.cgroup_id = record.cgroup_id;
+  Join(*std::move(member));
+}
+
+void ProxyDiscovery::OnExit(const process_record& record) {
+  Leave(record.process_id, BootTime::FromNanos(static_cast<int64_t>(record.observed_ns)));
+}
+
+void ProxyDiscovery::Scan(BootTime now) {
+  limitations_.clear();
+  size_t unreadable = 0;
+  std::string first_unreadable;
+  std::set<uint32_t> seen;
+  for (const uint32_t pid : proc_.ProcessIds()) {
+    const auto executable = proc_.Executable(pid);
+    if (!executable.ok()) {
+      // Kernel threads have none. A proxy that may not be looked at is worth a sentence of its own.
+      if (!absl::IsPermissionDenied(executable.status())) continue;
+      const auto command = proc_.Command(pid);
+      const std::string name = command.ok() ? *command : "?";
+      if (CommandMayBeProxy(name)) {
+        limitations_.push_back(
+            fmt::format("process {} ({}) looks like a proxy but cannot be read", pid, name));
+      } else if (++unreadable == 1) {
+        first_unreadable = fmt::format("{} ({})", pid, name);
+      }
+      continue;
+    }
+    const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(FileNameOf(*executable));
+    if (!kind.has_value()) continue;
+    const auto known = living_.find(pid);
+    if (known != living_.end()) {
+      const auto start = proc_.Start(pid);
+      if (start.ok() && ProxyProcesses::SameStart(*start, known->second.process.start)) {
+        seen.insert(pid);
+        continue;
+      }
+    }
+    absl::StatusOr<Member> member = Inspect(pid, *kind);
+    if (member.ok()) {
+      seen.insert(pid);
+      Join(*std::move(member));
+    } else if (absl::IsPermissionDenied(member.status())) {
+      limitations_.push_back(fmt::format("process {} ({}) is a proxy but cannot be read: {}", pid,
+                                         FileNameOf(*executable),
+                                         FromAbsl(member.status().message())));
+    }
+  }
+  if (unreadable > 0) {
+    limitations_.push_back(
+        fmt::format("{} processes cannot be read, the first is {}", unreadable, first_unreadable));
+  }
+  std::vector<uint32_t> ended;
+  for (const auto& [pid, member] : living_) {
+    if (!seen.contains(pid)) ended.push_back(pid);
+  }
+  for (const uint32_t pid : ended) Leave(pid, now);
+  processes_.Forget(now - kRemember);
+}
+
+void ProxyDiscovery::Join(Member member) {
+  const uint32_t pid = member.process.process_id;
+  if (const auto known = living_.find(pid); known != living_.end()) {
+    const bool same =
+        ProxyProcesses::SameStart(known->second.process.start, member.process.start) &&
+        known->second.group == member.group &&
+        known->second.bootstrap_path == member.bootstrap_path &&
+        known->second.bootstrap_inline == member.bootstrap_inline;
+    if (same) return;
+    Leave(pid, member.process.start);
+  }
+  if (member.process.kind != ProxyProcess::Kind::kAgent) {
+    const bool of_container = !member.pod_uid.empty() && !member.container_id.empty();
+    const auto [id, added] = group_ids_.try_emplace(
+        member.group,
+        ProxyId(of_container ? member.group
+                             : fmt::format("{}/{}", member.process.start.nanos(), pid)));
+    member.process.proxy_id = id->second;
+  }
+  processes_.Add(member.process);
+  const std::string group = member.group;
+  const bool is_proxy = member.process.kind != ProxyProcess::Kind::kAgent;
+  living_.insert_or_assign(pid, std::move(member));
+  if (is_proxy) Announce(group);
+}
+
+void ProxyDiscovery::Leave(uint32_t pid, BootTime at) {
+  const auto it = living_.find(pid);
+  if (it == living_.end()) return;
+  const Member member = std::move(it->second);
+  living_.erase(it);
+  processes_.End(pid, member.process.start, at);
+  if (member.process.kind != ProxyProcess::Kind::kAgent) Announce(member.group);
+}
+
+// Says what the group is now, from its living processes.
+void ProxyDiscovery::Announce(const std::string& group) {
+  DiscoveredProxy out;
+  const Member* oldest = nullptr;
+  const Member* newest = nullptr;
+  for (const auto& [pid, member] : living_) {
+    if (member.group != group || member.process.kind == ProxyProcess::Kind::kAgent) continue;
+    out.proxy.process_ids.push_back(pid);
+    if (oldest == nullptr || member.process.start < oldest->process.start) oldest = &member;
+    if (newest == nullptr || member.process.start >= newest->process.start) newest = &member;
+  }
+  if (oldest == nullptr) {
+    const auto last = announced_.find(group);
+    if (last != announced_.end()) {
+      last->second.gone = true;
+      changes_.push_back(std::move(last->second));
+      announced_.erase(last);
+    }
+    group_ids_.erase(group);
+    return;
+  }
+  out.proxy.id = group_ids_.at(group);
+  out.proxy.pod.uid = newest->pod_uid;
+  if (newest->process.kind == ProxyProcess::Kind::kZtunnel) {
+    out.proxy.role = ProxyRole::kZtunnel;
+  } else if (newest->pod_uid.empty()) {
+    out.proxy.role = ProxyRole::kStandalone;
+  }
+  out.proxy.netns_cookie = newest->process.netns_cookie;
+  out.proxy.cgroup_id = newest->process.cgroup_id;
+  out.proxy.process_start = oldest->process.start;
+  out.process_id = newest->process.process_id;
+  out.bootstrap_path = newest->bootstrap_path;
+  out.bootstrap_inline = newest->bootstrap_inline;
+  changes_.push_back(out);
+  announced_.insert_or_assign(group, std::move(out));
+}
+
+std::vector<DiscoveredProxy> ProxyDiscovery::TakeChanges() { return std::exchange(changes_, {}); }
+
+}  // namespace phantomd
