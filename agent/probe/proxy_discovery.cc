@@ -159,7 +159,7 @@ void ProxyDiscovery::Scan(BootTime now) {
     if (member.ok()) {
       seen.insert(pid);
       Join(*std::move(member));
-    } else if (absl::IsPermissionDenied(member.status())) {
+    } else if (!absl::IsNotFound(member.status())) {
       limitations_.push_back(fmt::format("process {} ({}) is a proxy but cannot be read: {}", pid,
                                          FileNameOf(*executable),
                                          FromAbsl(member.status().message())));

@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -338,12 +339,15 @@ TEST_F(ProbeTest, LossIsTold) {
   attempts_.clear();
   losses_.clear();
   Consume();
-  ASSERT_EQ(losses_.size(), 1u);
-  EXPECT_EQ(losses_[0].what, "attempt");
-  EXPECT_EQ(losses_[0].count + attempts_.size(), kConnects);
-  EXPECT_LE(losses_[0].from, before);
-  EXPECT_GE(losses_[0].to, before);
-  EXPECT_THAT(probe_->Totals(), Contains(testing::Field(&ProbeTotal::lost, losses_[0].count)));
+  const auto loss = std::find_if(losses_.begin(), losses_.end(),
+                                 [](const Loss& l) { return l.what == "attempt"; });
+  ASSERT_NE(loss, losses_.end());
+  // Namespaces of other proxies on this machine may have lost some too.
+  EXPECT_GE(loss->count + attempts_.size(), kConnects);
+  EXPECT_LT(attempts_.size(), kConnects);
+  EXPECT_LE(loss->from, before);
+  EXPECT_GE(loss->to, before);
+  EXPECT_THAT(probe_->Totals(), Contains(testing::Field(&ProbeTotal::lost, loss->count)));
 }
 
 }  // namespace

@@ -1,0 +1,282 @@
+// Discovery on a /proc that the test writes.
+#include "agent/probe/proxy_discovery.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+namespace phantomd {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+namespace fs = std::filesystem;
+
+constexpr char kPodA[] = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
+constexpr char kContainer1[] = "4f5e6d7c8b9a";
+constexpr char kContainer2[] = "111111111111";
+
+BootTime Seconds(int64_t s) { return BootTime::FromNanos(s * 1'000'000'000); }
+
+class FakeNamespaces : public NamespaceReader {
+ public:
+  absl::StatusOr<uint64_t> CookieOf(const std::string& path) override {
+    const auto it = cookies.find(path);
+    if (it == cookies.end()) return absl::PermissionDeniedError(path + ": Permission denied");
+    return it->second;
+  }
+  std::map<std::string, uint64_t> cookies;
+};
+
+struct FakeProcess {
+  uint32_t pid = 0;
+  int64_t start_seconds = 0;
+  std::string executable = "/usr/local/bin/envoy";
+  std::vector<std::string> command_line = {"envoy", "-c", "etc/istio/proxy/envoy-rev.json"};
+  std::string cgroup = fmt::format("/kubepods/burstable/pod{}/{}", kPodA, kContainer1);
+  uint64_t netns_cookie = 100;
+};
+
+class ProxyDiscoveryTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/phantomd-discovery-test-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    root_ = pattern;
+    discovery_ = std::make_unique<ProxyDiscovery>(
+        DiscoveryOptions{.proc_root = root_, .cgroup2_root = root_ + "/cgroup"}, namespaces_);
+  }
+  void TearDown() override { fs::remove_all(root_); }
+
+  std::string PathOf(uint32_t pid) const { return fmt::format("{}/{}", root_, pid); }
+
+  void Run(const FakeProcess& process) {
+    const fs::path directory = PathOf(process.pid);
+    fs::create_directories(directory / "ns");
+    fs::remove(directory / "exe");
+    fs::create_symlink(process.executable, directory / "exe");
+    const long ticks = process.start_seconds * sysconf(_SC_CLK_TCK);
+    // A name may hold anything, blanks and parentheses too.
+    Write(directory / "stat", fmt::format("{} (a ) b) S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 9 "
+                                          "0 {} 1 2\n",
+                                          process.pid, ticks));
+    Write(directory / "status", "Name:\tenvoy\nUid:\t0\t0\t0\t1337\nGid:\t0\t0\t0\t0\n");
+    Write(directory / "comm", "envoy\n");
+    Write(directory / "cgroup", "4:memory:/\n0::" + process.cgroup + "\n");
+    std::string words;
+    for (const std::string& word : process.command_line) words += word + '\0';
+    Write(directory / "cmdline", words);
+    fs::create_directories(root_ + "/cgroup" + process.cgroup);
+    namespaces_.cookies[(directory / "ns/net").string()] = process.netns_cookie;
+  }
+  void End(uint32_t pid) { fs::remove_all(PathOf(pid)); }
+
+  static void Write(const fs::path& path, const std::string& text) {
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  process_record Record(const FakeProcess& process) const {
+    process_record out{};
+    out.process_id = process.pid;
+    out.process_start_ns = process.start_seconds * 1'000'000'000 + 4'000'000;
+    out.observed_ns = out.process_start_ns + 1000;
+    out.netns_cookie = process.netns_cookie;
+    out.cgroup_id = 5;
+    out.uid = 1337;
+    std::strcpy(out.comm, "envoy");
+    return out;
+  }
+
+  std::string root_;
+  FakeNamespaces namespaces_;
+  std::unique_ptr<ProxyDiscovery> discovery_;
+};
+
+TEST_F(ProxyDiscoveryTest, ScanDescribesAProxyInAPod) {
+  Run({.pid = 7, .start_seconds = 100});
+  Run({.pid = 8, .start_seconds = 101, .executable = "/bin/bash"});
+  fs::create_directories(root_ + "/not-a-pid");
+  discovery_->Scan(Seconds(200));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  const DiscoveredProxy& found = changes[0];
+  EXPECT_FALSE(found.gone);
+  EXPECT_EQ(found.proxy.id.value(), fmt::format("{}/{}", kPodA, kContainer1));
+  EXPECT_EQ(found.proxy.pod.uid, PodUid(kPodA));
+  EXPECT_EQ(found.proxy.role, ProxyRole::kUnspecified);
+  EXPECT_EQ(found.proxy.netns_cookie, 100u);
+  EXPECT_NE(found.proxy.cgroup_id, 0u);
+  EXPECT_THAT(found.proxy.process_ids, ElementsAre(7u));
+  EXPECT_EQ(found.proxy.process_start, Seconds(100));
+  EXPECT_EQ(found.process_id, 7u);
+  EXPECT_EQ(found.bootstrap_path, PathOf(7) + "/cwd/etc/istio/proxy/envoy-rev.json");
+  EXPECT_EQ(discovery_->processes().Find(7, Seconds(100))->uid, 1337u);
+  EXPECT_THAT(discovery_->limitations(), IsEmpty());
+
+  discovery_->Scan(Seconds(210));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+}
+
+TEST_F(ProxyDiscoveryTest, HotRestartIsOneProxyUntilItsLastProcessEnds) {
+  const FakeProcess first{.pid = 7, .start_seconds = 100};
+  const FakeProcess second{.pid = 9, .start_seconds = 150};
+  Run(first);
+  discovery_->OnExec(Record(first));
+  Run(second);
+  discovery_->OnExec(Record(second));
+  discovery_->OnExit(Record(first));
+  discovery_->OnExit(Record(second));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 4u);
+  EXPECT_THAT(changes[0].proxy.process_ids, ElementsAre(7u));
+  EXPECT_THAT(changes[1].proxy.process_ids, ElementsAre(7u, 9u));
+  EXPECT_EQ(changes[1].process_id, 9u);
+  EXPECT_THAT(changes[2].proxy.process_ids, ElementsAre(9u));
+  EXPECT_TRUE(changes[3].gone);
+  for (const DiscoveredProxy& change : changes) EXPECT_EQ(change.proxy.id, changes[0].proxy.id);
+  // Its last records may still come.
+  EXPECT_NE(discovery_->processes().Find(7, Seconds(100)), nullptr);
+}
+
+TEST_F(ProxyDiscoveryTest, ContainersOfOnePodAreDifferentProxies) {
+  Run({.pid = 7, .start_seconds = 100});
+  Run({.pid = 9,
+       .start_seconds = 100,
+       .cgroup = fmt::format("/kubepods/burstable/pod{}/{}", kPodA, kContainer2)});
+  discovery_->Scan(Seconds(200));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_NE(changes[0].proxy.id, changes[1].proxy.id);
+}
+
+TEST_F(ProxyDiscoveryTest, OutsidePodsTheBaseIdTellsProxiesApart) {
+  const auto standalone = [](uint32_t pid, const char* base_id) {
+    return FakeProcess{.pid = pid,
+                       .start_seconds = pid,
+                       .command_line = {"envoy", "-c", "/x", "--base-id", base_id},
+                       .cgroup = "/user.slice"};
+  };
+  Run(standalone(7, "1"));
+  Run(standalone(8, "1"));
+  Run(standalone(9, "2"));
+  FakeProcess alone = standalone(10, "1");
+  alone.command_line.push_back("--disable-hot-restart");
+  Run(alone);
+  discovery_->Scan(Seconds(200));
+  std::map<ProxyId, std::vector<uint32_t>> last;
+  for (const DiscoveredProxy& change : discovery_->TakeChanges()) {
+    last[change.proxy.id] = change.proxy.process_ids;
+    EXPECT_EQ(change.proxy.role, ProxyRole::kStandalone);
+  }
+  std::vector<std::vector<uint32_t>> groups;
+  for (const auto& [id, pids] : last) groups.push_back(pids);
+  EXPECT_THAT(groups, UnorderedElementsAre(UnorderedElementsAre(7u, 8u), ElementsAre(9u),
+                                           ElementsAre(10u)));
+}
+
+TEST_F(ProxyDiscoveryTest, ScanAfterExecIsNoNews) {
+  const FakeProcess process{.pid = 7, .start_seconds = 100};
+  Run(process);
+  discovery_->OnExec(Record(process));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
+  discovery_->Scan(Seconds(200));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+}
+
+TEST_F(ProxyDiscoveryTest, ProxyThatEndedBeforeItCouldBeReadIsKnownFromTheKernel) {
+  discovery_->OnExec(Record({.pid = 7, .start_seconds = 100}));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].proxy.id, ProxyId("100004000000/7"));
+  EXPECT_EQ(changes[0].proxy.netns_cookie, 100u);
+  EXPECT_EQ(changes[0].proxy.cgroup_id, 5u);
+  discovery_->Scan(Seconds(200));
+  EXPECT_TRUE(discovery_->TakeChanges().at(0).gone);
+}
+
+TEST_F(ProxyDiscoveryTest, WrapperScriptIsNotTheProxyThatItStarts) {
+  FakeProcess process{.pid = 7, .start_seconds = 100, .executable = "/bin/bash"};
+  Run(process);
+  discovery_->OnExec(Record(process));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  process.executable = "/usr/local/bin/envoy";
+  Run(process);
+  discovery_->OnExec(Record(process));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
+}
+
+TEST_F(ProxyDiscoveryTest, DeletedExecutableIsStillAProxy) {
+  Run({.pid = 7, .start_seconds = 100, .executable = "/usr/local/bin/envoy (deleted)"});
+  discovery_->Scan(Seconds(200));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
+}
+
+TEST_F(ProxyDiscoveryTest, ReusedProcessIdIsAnotherProxy) {
+  const auto standalone = [](int64_t start) {
+    return FakeProcess{.pid = 7,
+                       .start_seconds = start,
+                       .command_line = {"envoy", "--config-yaml", "admin: {}"},
+                       .cgroup = "/user.slice"};
+  };
+  Run(standalone(100));
+  discovery_->Scan(Seconds(200));
+  Run(standalone(300));
+  discovery_->Scan(Seconds(400));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_TRUE(changes[1].gone);
+  EXPECT_NE(changes[2].proxy.id, changes[0].proxy.id);
+  EXPECT_EQ(changes[2].bootstrap_inline, "admin: {}");
+}
+
+TEST_F(ProxyDiscoveryTest, AgentIsAProcessButNoProxy) {
+  Run({.pid = 7, .start_seconds = 100, .executable = "/usr/local/bin/pilot-agent"});
+  discovery_->Scan(Seconds(200));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  ASSERT_NE(discovery_->processes().Find(7, Seconds(100)), nullptr);
+  EXPECT_EQ(discovery_->processes().Find(7, Seconds(100))->kind, ProxyProcess::Kind::kAgent);
+}
+
+TEST_F(ProxyDiscoveryTest, UnreadableProxyIsListed) {
+  Run({.pid = 7, .start_seconds = 100});
+  namespaces_.cookies.clear();
+  discovery_->Scan(Seconds(200));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  ASSERT_EQ(discovery_->limitations().size(), 1u);
+  EXPECT_THAT(discovery_->limitations()[0], HasSubstr("process 7 (envoy) is a proxy but cannot"));
+  // Once it can be read it is one, and the sentence is gone.
+  Run({.pid = 7, .start_seconds = 100});
+  discovery_->Scan(Seconds(210));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
+  EXPECT_THAT(discovery_->limitations(), IsEmpty());
+}
+
+TEST_F(ProxyDiscoveryTest, BrokenEntryIsListedAndHurtsNoOther) {
+  Run({.pid = 7, .start_seconds = 100});
+  Write(PathOf(7) + "/stat", "7 (envoy");
+  Run({.pid = 8, .start_seconds = 100});
+  Write(PathOf(8) + "/status", "");
+  Run({.pid = 9, .start_seconds = 100});
+  fs::remove(PathOf(9) + "/cgroup");  // it has ended meanwhile
+  Run({.pid = 10, .start_seconds = 100});
+  discovery_->Scan(Seconds(200));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].process_id, 10u);
+  EXPECT_THAT(discovery_->limitations(),
+              UnorderedElementsAre(HasSubstr("/7/stat: not in the known form"),
+                                   HasSubstr("/8/status: not in the known form")));
+}
+
+}  // namespace
+}  // namespace phantomd
