@@ -13,6 +13,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/base/nouns.h"
 #include "agent/lifecycle/departure.h"
+#include "agent/lifecycle/lifecycle.h"
 #include "agent/verdict/attempt.h"
 #include "agent/verdict/verdict.h"
 
@@ -55,6 +56,14 @@ struct Connection {
   uint64_t sequence =
       0;  // 1, 2, 3, ... in the order of judgement; WatchConnections and paging count by it
 };
+
+// One judged attempt with its evidence as it is known at the judgement, `now`. `proxy` may be null:
+// none known. The sequence is left to whoever counts.
+Connection ConnectionOf(const Attempt& attempt, const Proxy* proxy, const Verdict& verdict,
+                        const Lifecycle& lifecycle, BootTime now);
+
+// A tenancy as it is told to people.
+Holder HolderOf(const TenancyFacts& tenancy, const TimeBounds& withdrawn, Departure departure);
 
 // The ring of judged connections as immutable chunks, oldest first: a reader shares them with the
 // core for free.

@@ -6,6 +6,12 @@
 // its connections were judged: a rollout's figures are summed over its pods when asked for. The sum
 // over classes equals the number of attempts, in all, per proxy and per rollout.
 //
+// What counts for a departed pod: every attempt whose verdict names it as last holder and is
+// WITHDRAWN, DEAD or REUSED; and, as `other`, one of another class (UNKNOWN, LIVE again) whose SYN
+// lies behind the pod's withdrawal or its certain end.
+// Example: pod A, withdrawn at 100 s, dead at 105 s. SYNs at 99 s LIVE, 101 s WITHDRAWN, 106 s
+// DEAD, 107 s UNKNOWN with last holder A: A's figures are withdrawn 1, dead 1, other 1.
+//
 // Thread-compatible. Never reads a clock.
 #pragma once
 
@@ -43,11 +49,13 @@ struct ChangeFigures {
   std::map<Cause, uint64_t> by_cause;                       // DEAD + REUSED only, like the next two
   std::map<Outcome, uint64_t> by_outcome;
   std::map<Layer, uint64_t> by_layer;
-  Nanos wait_p50{0}, wait_max{0}, wait_total{0};  // SYN to outcome of its phantoms
+  Nanos wait_p50{0}, wait_max{0}, wait_total{0};  // SYN to outcome of its phantoms; p50 within 1 %
   std::map<ConnectionEnd::How, uint64_t> stranded_by_end;
   std::vector<WindowFigures> windows;  // slowest first; open ones before closed ones
   Nanos window_p50{0}, window_max{0};  // of the closed ones; an open one counts up to `now`
-  BootTime finished;  // last pod dead and every proxy has dropped every address; unset: not yet
+  // Last pod dead and every proxy has dropped every address; unset: not yet, or no longer, because
+  // another pod has gone since.
+  BootTime finished;
 };
 
 struct ProxyFigures {
@@ -75,10 +83,14 @@ class Ledger {
   void CountStranded(const ConnectionEnd& end, PodHandle pod);
   void ProxyGone(const ProxyId& proxy, BootTime when);
 
-  // Closes windows that have ended by now, observing each once in the window histogram; call it
-  // after news.
+  // Closes windows that have ended by now; call it after news. A window is final, and observed once
+  // in the window histogram, when the change is superseded, or when all its pods are dead and none
+  // has left for a minute: until then another pod may go and open it again. `proxies`: the local
+  // ones, those that ended lately too.
   void UpdateWindows(const Lifecycle& lifecycle, const Belief& belief,
                      const std::vector<ProxyId>& proxies, BootTime now);
+  // Forgets what has not been counted since `horizon`, and the series of proxies that have been
+  // gone for gone_memory. Totals stay.
   void Compact(BootTime horizon, BootTime now);
 
   ChangeFigures FiguresOf(const WorkloadChange& change, const Lifecycle& lifecycle,
@@ -97,8 +109,5 @@ class Ledger {
   class Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// A tenancy as it is told to people.
-Holder HolderOf(const TenancyFacts& tenancy, const TimeBounds& withdrawn, Departure departure);
 
 }  // namespace phantomd
