@@ -128,7 +128,7 @@ class OutcomeTest : public testing::TestWithParam<Family> {
     ASSERT_EQ(seen.size(), 1u) << what << "; " << Totals();
     const Attempt& a = seen[0];
     const Expected got{a.outcome, a.error_number, a.icmp_type, a.icmp_code,
-                       expected.syn_retransmits < 0 ? -1 : a.syn_retransmits};
+                       expected.syn_retransmits < 0 ? int64_t{-1} : a.syn_retransmits};
     std::printf("%-34s %-6s expected %-50s seen %s\n", what, NameOf(family()),
                 Show(expected).c_str(), Show(got).c_str());
     EXPECT_EQ(Show(got), Show(expected)) << what;

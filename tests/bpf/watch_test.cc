@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -243,6 +245,55 @@ TEST(WatchTest, ReaderOnATimerKeepsUpWithAStorm) {
   EXPECT_EQ(totals[CONNECT_RECORD_ATTEMPT].lost, 0u);
   EXPECT_EQ(records + totals[CONNECT_RECORD_ATTEMPT].storage_failed, 2 * kPerThread)
       << "runs skipped " << probe->ReadSkippedRuns();
+}
+
+// Timers end attempts in whatever a CPU is doing, the recording of another attempt included. The
+// kernel then leaves the second one out, and counts that.
+TEST(WatchTest, AttemptsEndedByTimersUnderLoadAreAllThere) {
+  const NetworkLab lab;
+  const std::unique_ptr<KernelProbe> probe = LoadOrDie(kOnlyNamed);
+  ASSERT_TRUE(probe->Watch(lab.client.cookie()).ok());
+  constexpr uint64_t kTimedOut = 800;
+  std::atomic<bool> stop = false;
+  std::atomic<uint64_t> refused = 0;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      lab.client.Run([&] {
+        for (; !stop; ++refused) {
+          Connect(TcpSocket(Family::kV4, true), Family::kV4, lab.Server(Family::kV4), 9);
+        }
+      });
+    });
+  }
+  std::vector<Fd> waiting;
+  lab.client.Run([&] {
+    for (uint64_t i = 0; i < kTimedOut; ++i) {
+      waiting.push_back(TcpSocket(Family::kV4, false));
+      SetOption(waiting.back(), IPPROTO_TCP, TCP_USER_TIMEOUT, 500);
+      ASSERT_EQ(Connect(waiting.back(), Family::kV4, lab.Silent(Family::kV4), 80), EINPROGRESS);
+    }
+  });
+  uint64_t seen_timed_out = 0;
+  uint64_t seen_refused = 0;
+  const auto take = [&] {
+    for (const connect_record& record : AttemptsOf(probe->TakeConnects(1'000'000))) {
+      const Outcome outcome = ClassifyConnect(record).outcome;
+      seen_timed_out += outcome == Outcome::kTimedOut;
+      seen_refused += outcome == Outcome::kRefused;
+    }
+  };
+  EXPECT_TRUE(WaitFor([&] {
+    take();
+    return seen_timed_out + probe->ReadSkippedRuns() >= kTimedOut;
+  }));
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  take();
+  const uint64_t skipped = probe->ReadSkippedRuns();
+  EXPECT_EQ(probe->ReadTotals()[CONNECT_RECORD_ATTEMPT].lost, 0u);
+  EXPECT_LE(seen_timed_out + seen_refused, kTimedOut + refused);
+  EXPECT_GE(seen_timed_out + seen_refused + skipped, kTimedOut + refused);
 }
 
 TEST(LoadTest, EveryConfigurationPassesTheVerifier) {
