@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "agent/engine/judged_connection.h"
-
 namespace phantomd {
 namespace {
 
@@ -138,7 +136,7 @@ void Core::Count(const Attempt& attempt, const AttemptJudge::Decision& decision,
   if (verdict.last_holder != PodHandle::kNone) departed_.insert(verdict.last_holder);
   ++judged_so_far_;
   if (!judged_) return;
-  Connection connection = JudgedConnection(counted, decision.origin.proxy, verdict, lifecycle_, at);
+  Connection connection = ConnectionOf(counted, decision.origin.proxy, verdict, lifecycle_, at);
   connection.sequence = judged_so_far_;
   judged_(connection);
 }

@@ -28,10 +28,19 @@ void ExportKnowledge(const Knowledge& known, const EndQueue& ends,
         },
         std::move(change));
   });
-  known.belief.Export([&](BeliefSnapshot snapshot) {
-    const BootTime observed = snapshot.received;
-    inputs.push_back({observed, std::move(snapshot)});
-  });
+  known.belief.Export(
+      {.snapshot =
+           [&](BeliefSnapshot snapshot) {
+             const BootTime observed = snapshot.received;
+             inputs.push_back({observed, std::move(snapshot)});
+           },
+       .lost =
+           [&](const ProxyId& proxy, BootTime told, BootTime from, BootTime to) {
+             inputs.push_back(
+                 {told, Loss{.what = "belief", .from = from, .to = to, .proxy_id = proxy}});
+           },
+       // A proxy's end is told by its ProxyChange.
+       .gone = [](const ProxyId&, BootTime) {}});
   // Stable: what one room told in its own order stays in that order.
   std::stable_sort(inputs.begin(), inputs.end(),
                    [](const Input& a, const Input& b) { return a.observed < b.observed; });
