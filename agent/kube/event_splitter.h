@@ -49,7 +49,9 @@ class EventSplitter {
 
   void Begin();
   Piece Broken(std::string trouble);
-  // Each takes the byte at `at_` and steps over it.
+  // Inside an object: goes on to the next byte that ends or breaks it.
+  void SkipInside();
+  // What the byte `c` at `at_` means.
   std::optional<Piece> StepBetween(char c);
   std::optional<Piece> StepObject(char c);
 

@@ -52,6 +52,13 @@ TEST(EventSplitterTest, BrokenObjectIsReportedOnceAndTheNextOneIsUnharmed) {
               ElementsAre("1: {}", "2! not the beginning of an object", "4: {}"));
 }
 
+TEST(EventSplitterTest, ObjectThatReachesTheLimitHidesNothingOfTheNextLine) {
+  const std::string open = "{\"a\":1,";
+  const std::string filler(EventSplitter::kMaxObjectBytes - open.size() - 1, ' ');
+  EXPECT_THAT(Split(open + filler + "\n{}\n"),
+              ElementsAre("1! the object is longer than 16777216 bytes", "2: {}"));
+}
+
 TEST(EventSplitterTest, HalfAnObjectWaits) {
   EXPECT_THAT(Split("{}\n{\"a\""), ElementsAre("1: {}", "2..."));
   EventSplitter splitter;
