@@ -64,7 +64,7 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
       from = std::min(from, ProvenAlive(facts, rules));
     }
     end.evidence = "deletion requested";
-  } else if (in_gap) {
+  } else if (in_gap && !terminal) {
     from = facts.deleted_not_before - rules.feed_delay;
   } else if (terminal || deleted) {
     from = ProvenAlive(facts, rules);
@@ -84,13 +84,14 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
   if (terminal && !doubt.terminal_untrusted) {
     not_after(facts.terminal_told, failed ? "phase Failed" : "phase Succeeded");
   }
-  if (deleted && !doubt.deletion_untrusted) {
-    // The kubelet removes the object only after the containers. An object that goes while they run
-    // was force-deleted and bounds nothing.
-    if (finished || terminal) not_after(facts.deleted_told, "deleted event");
-    if (in_gap) not_after(facts.deleted_told, "missing from a new list");
+  // The kubelet removes the object only after the containers. An object that goes while they run
+  // was force-deleted and bounds nothing.
+  if (deleted && !doubt.deletion_untrusted && (finished || terminal)) {
+    not_after(facts.deleted_told, "deleted event");
   }
-  if (deleted && to == BootTime::Max()) end.evidence = "deleted while running";
+  if (deleted && to == BootTime::Max()) {
+    end.evidence = in_gap ? "missing from a new list" : "deleted while running";
+  }
   if (finished) {
     to = std::min({to, facts.finished_told, rules.OfApi(facts.finished).not_after});
     end.evidence = "finished containers";
@@ -98,6 +99,10 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
   }
   from = std::min(from, to);
   end.likely = LikelyBefore(end.bounds, usual);
+  if (in_gap && !end.bounds.happened() && !doubt.deletion_untrusted) {
+    // Most likely it ended as pods do, and only the news of it fell into the gap.
+    end.likely = std::max(from, facts.deleted_told - usual);
+  }
   if (finished) {
     const BootTime second = rules.offset.ToBoot(facts.finished.time());
     const BootTime reported = facts.finished_told - kFinishReportDelay;
