@@ -63,7 +63,7 @@ class BeliefBuilderTest : public ::testing::Test {
   }
 
   BeliefBuilder builder_{ProxyId("p")};
-  int polls_ = 0;
+  int64_t polls_ = 0;
 };
 
 TEST_F(BeliefBuilderTest, FirstSnapshotIsCompleteAndJoinsBothViews) {
