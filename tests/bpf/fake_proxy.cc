@@ -52,9 +52,10 @@ std::string OnWorker(std::istringstream& arguments) {
 }
 
 void AcceptForever(int listener) {
+  std::vector<Fd> accepted;
   for (;;) {
     const int fd = accept(listener, nullptr, nullptr);
-    if (fd >= 0) kept.emplace_back(fd);
+    if (fd >= 0) accepted.emplace_back(fd);
   }
 }
 

@@ -1,0 +1,117 @@
+// The maps of connect.bpf.c, its constants, and the one way in which records reach the ring.
+//
+// Part of connect.bpf.c, which includes what this needs.
+#ifndef PHANTOMD_BPF_CONNECT_MAPS_BPF_H
+#define PHANTOMD_BPF_CONNECT_MAPS_BPF_H
+
+// Set before loading. A full wake-up costs more than a connect, so the consumer reads on a timer
+// and is woken only above this fill of the ring.
+const volatile __u64 wakeup_bytes = 512 * 1024;
+// The host's own namespace holds far more than the proxy: there only the proxy's cgroup is watched.
+// 0: not known.
+const volatile __u64 host_netns_cookie = 0;
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 4 * 1024 * 1024);
+} records SEC(".maps");
+
+// Apart from `records`, so that a storm of connects never hides a new proxy.
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 256 * 1024);
+} processes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, __u64);  // netns cookie: unlike the inode number never used again
+  __type(value, struct watch_entry);
+} watched SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 4096);
+  __type(key, struct cgroup_key);
+  __type(value, __u8);
+} watched_cgroups SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 16384);
+  __type(key, __u32);  // process ID
+  __type(value, __u8);
+} proxy_processes SEC(".maps");
+
+// Failed attempts whose connect(2) has yet to return, or will return the error when called again:
+// that return is a report, not another attempt. Keyed by socket cookie, which is never used again,
+// so that an entry nobody asks for does no harm until it is the oldest.
+struct {
+  __uint(type, BPF_MAP_TYPE_LRU_HASH);
+  __uint(max_entries, 8192);
+  __type(key, __u64);
+  __type(value, __u8);
+} unreturned SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, CONNECT_COUNTER_KINDS);
+  __type(key, __u32);
+  __type(value, struct connect_counters);
+} counters SEC(".maps");
+
+// Nothing points to these: they keep the records' types in the object's type information, for
+// bpftool and for the test that compares their layout with the agent's.
+struct connect_record* type_of_connect_record;
+struct accept_record* type_of_accept_record;
+struct process_record* type_of_process_record;
+
+enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
+
+struct attempt {
+  __u64 started_ns;
+  __u64 cgroup_id;
+  __u64 process_start_ns;
+  __u32 process_id;
+  __u32 thread_id;
+  __u8 state;  // enum attempt_state
+  __u8 flags;  // enum connect_record_flags
+  __u8 icmp_type;
+  __u8 icmp_code;
+  __u16 icmp_error;
+  __u16 pad;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_SK_STORAGE);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __type(key, int);
+  __type(value, struct attempt);
+} attempts SEC(".maps");
+
+static __always_inline struct connect_counters* counters_of(__u32 kind) {
+  return bpf_map_lookup_elem(&counters, &kind);
+}
+
+static __always_inline void* reserve(__u32 kind, __u64 size) {
+  void* record = bpf_ringbuf_reserve(&records, size, 0);
+  struct connect_counters* counter = counters_of(kind);
+  if (counter) {
+    if (record)
+      counter->submitted++;
+    else
+      counter->lost++;
+  }
+  return record;
+}
+
+static __always_inline void submit(void* record) {
+  bpf_ringbuf_submit(record, bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) >= wakeup_bytes
+                                 ? BPF_RB_FORCE_WAKEUP
+                                 : BPF_RB_NO_WAKEUP);
+}
+
+#endif
