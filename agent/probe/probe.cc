@@ -113,6 +113,13 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
   if (scan) DropWatches(now);
 }
 
+void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  Consume(now, sink);
+  std::vector<Attempt> attempts;
+  resolver_.Expire(BootTime::Max(), attempts);
+  for (Attempt& attempt : attempts) sink(std::move(attempt));
+}
+
 void Probe::WatchProxies(BootTime now) {
   const uint64_t host = options_.kernel.host_netns_cookie;
   for (const ProxyProcess* process : discovery_.processes().Living()) {

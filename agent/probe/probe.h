@@ -55,6 +55,9 @@ class Probe {
 
   void Consume(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
+  // The last Consume(): hands out what still waits for the accepting side, too.
+  void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink);
+
   int wake_fd() const { return kernel_->wake_fd(); }
   std::vector<ProbeTotal> Totals() const;
   // What this probe cannot see, one sentence each.

@@ -110,15 +110,16 @@ class ProbeTest : public testing::Test {
 
   // Other namespaces of this machine may hold proxies of their own: they are none of the test's.
   void Consume(BootTime now = SystemClock().Now()) {
-    probe_->Consume(now, [&](ProbeOutput output) {
-      if (auto* attempt = std::get_if<Attempt>(&output)) {
-        if (attempt->netns_cookie == lab_.client.cookie()) attempts_.push_back(*attempt);
-      } else if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
-        if (proxy->proxy.netns_cookie == lab_.client.cookie()) proxies_.push_back(*proxy);
-      } else {
-        losses_.push_back(std::get<Loss>(output));
-      }
-    });
+    probe_->Consume(now, [&](ProbeOutput output) { Keep(std::move(output)); });
+  }
+  void Keep(ProbeOutput output) {
+    if (auto* attempt = std::get_if<Attempt>(&output)) {
+      if (attempt->netns_cookie == lab_.client.cookie()) attempts_.push_back(*attempt);
+    } else if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
+      if (proxy->proxy.netns_cookie == lab_.client.cookie()) proxies_.push_back(*proxy);
+    } else {
+      losses_.push_back(std::get<Loss>(output));
+    }
   }
 
   const Attempt* AttemptFrom(uint16_t source_port) const {
@@ -292,6 +293,18 @@ TEST_P(RedirectTest, ConnectionBackToTheApplicationItselfIsNotIntercepted) {
 
 INSTANTIATE_TEST_SUITE_P(Families, RedirectTest, testing::ValuesIn(kFamilies),
                          [](const auto& info) { return NameOf(info.param); });
+
+TEST_F(ProbeTest, NothingIsHeldBackAtTheEnd) {
+  StartProbe();
+  FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  const uint16_t source = ConnectAsApplication(Family::kV4, lab_.Server(Family::kV4), 8080);
+  const BootTime connected = SystemClock().Now();
+  Consume(connected);
+  EXPECT_EQ(AttemptFrom(source), nullptr);  // somebody may yet have accepted it
+  probe_->Finish(connected, [&](ProbeOutput output) { Keep(std::move(output)); });
+  ASSERT_NE(AttemptFrom(source), nullptr);
+  EXPECT_EQ(AttemptFrom(source)->initiator, Initiator::kApplication);
+}
 
 TEST_F(ProbeTest, NamespaceOfAFalseProxyIsForgotten) {
   StartProbe();
