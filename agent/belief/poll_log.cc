@@ -38,6 +38,9 @@ Poll PollLog::last() const {
 }
 
 bool PollLog::usable(BootTime t) const {
+  // Mostly the question is about the present.
+  const BootTime newest = last().received;
+  if (newest >= t - kNear && newest <= t + kNear) return true;
   const auto earlier = [](const Entry& entry, BootTime stamp) {
     return entry.poll.received < stamp;
   };

@@ -25,9 +25,9 @@ void ProxyBelief::Apply(const BeliefSnapshot& snapshot, WallOffset offset) {
   last_answer_ = poll;
   error_ = snapshot.error;
   if (!snapshot.error.empty()) return;
-  // What a proxy that has ended still had in the mail. Should it live after all, its next complete
-  // snapshot says so.
-  if (gone_ && !snapshot.complete) return;
+  // What was still in the mail when the proxy ended. Should it live after all, a complete snapshot
+  // that was asked for after its end says so.
+  if (gone_ && (!snapshot.complete || poll.requested <= ends_.back())) return;
   gone_ = false;
   ApplyClusters(snapshot, poll, offset);
 }

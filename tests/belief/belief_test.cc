@@ -315,11 +315,23 @@ TEST_F(BeliefTest, AGoneProxyLetsGoOfEverything) {
   script_.Changed(25, "");
   EXPECT_TRUE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
   belief_.Gone(script_.proxy(), At(30));
-  script_.Changed(31, "web: 10.0.0.1:80");  // was still in the mail
+  script_.Changed(30.01, "web: 10.0.0.1:80");  // was still in the mail
+  script_.Complete(30.05, "web: 10.0.0.1:80");
   EXPECT_FALSE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
   EXPECT_EQ(LetGo(12), (TimeBounds{At(24.9), At(30)}));
   EXPECT_EQ(HoldAt(29), "assigned");
   EXPECT_EQ(HoldAt(30), "dropped");
+}
+
+TEST_F(BeliefTest, AProxyThatAnswersAfterItsEndLivesOn) {
+  script_.Complete(10, "web: 10.0.0.1:80");
+  belief_.Gone(script_.proxy(), At(30));
+  script_.Changed(40, "web: 10.0.0.1:80");  // changes of what is no longer known
+  EXPECT_FALSE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
+  script_.Complete(55, "web: 10.0.0.1:80");
+  EXPECT_TRUE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
+  EXPECT_EQ(HoldAt(35), "assigned");  // back at some time since its supposed end
+  EXPECT_EQ(Only(56).first_seen, At(55));
 }
 
 TEST_F(BeliefTest, BelieversAreTheProxiesThatListItNow) {
