@@ -31,27 +31,25 @@ struct AdminFields {
 absl::StatusOr<AdminFields> ReadJson(std::string_view bootstrap) {
   AdminFields fields;
   auto status = JsonWalk::ReadDocument(
-      "bootstrap", bootstrap, [&](JsonWalk& walk, std::string_view root, JsonWalk::Value admin) {
-        if (root != "admin") return true;
-        return walk.Fields(admin, "admin", [&](std::string_view key, JsonWalk::Value address) {
-          if (key != "address") return true;
+      "bootstrap", bootstrap, [&](JsonWalk& walk, JsonKey root, JsonWalk::Value admin) {
+        if (!Named(root, "admin")) return true;
+        return walk.Fields(admin, "admin", [&](JsonKey key, JsonWalk::Value address) {
+          if (!Named(key, "address")) return true;
           fields.has_address = true;
-          return walk.Fields(
-              address, "admin.address", [&](std::string_view kind, JsonWalk::Value socket) {
-                if (kind == "pipe") fields.on_unix_socket = true;
-                if (!Named(kind, "socket_address")) return true;
-                return walk.Fields(
-                    socket, "socket_address", [&](std::string_view name, JsonWalk::Value value) {
-                      if (name == "address") {
-                        return walk.Text(value, "socket_address.address", fields.host.emplace());
-                      }
-                      if (!Named(name, "port_value")) return true;
-                      uint64_t port = 0;
-                      if (!walk.Number(value, "port_value", port)) return false;
-                      fields.port = static_cast<int64_t>(std::min<uint64_t>(port, 1 << 20));
-                      return true;
-                    });
-              });
+          return walk.Fields(address, "admin.address", [&](JsonKey kind, JsonWalk::Value socket) {
+            if (Named(kind, "pipe")) fields.on_unix_socket = true;
+            if (!Named(kind, "socket_address")) return true;
+            return walk.Fields(socket, "socket_address", [&](JsonKey name, JsonWalk::Value value) {
+              if (Named(name, "address")) {
+                return walk.Text(value, "socket_address.address", fields.host.emplace());
+              }
+              if (!Named(name, "port_value")) return true;
+              uint64_t port = 0;
+              if (!walk.Number(value, "port_value", port)) return false;
+              fields.port = static_cast<int64_t>(std::min<uint64_t>(port, 1 << 20));
+              return true;
+            });
+          });
         });
       });
   if (!status.ok()) return status;

@@ -44,63 +44,58 @@ struct ServiceHints {
 // metadata.filter_metadata.istio.services[]: {host, name, namespace}.
 bool ReadIstioServices(JsonWalk& walk, JsonWalk::Value value, ServiceHints& hints) {
   return walk.Elements(value, "metadata services", [&](JsonWalk::Value service) {
-    return walk.Fields(service, "metadata services",
-                       [&](std::string_view key, JsonWalk::Value inner) {
-                         if (key != "host") return true;
-                         std::string_view host;
-                         if (!walk.Text(inner, "metadata services.host", host)) return false;
-                         if (hints.metadata.empty()) hints.metadata = ServiceOfHost(host);
-                         return true;
-                       });
+    return walk.Fields(service, "metadata services", [&](JsonKey key, JsonWalk::Value inner) {
+      if (!Named(key, "host")) return true;
+      std::string_view host;
+      if (!walk.Text(inner, "metadata services.host", host)) return false;
+      if (hints.metadata.empty()) hints.metadata = ServiceOfHost(host);
+      return true;
+    });
   });
 }
 
 bool ReadClusterMetadata(JsonWalk& walk, JsonWalk::Value value, ServiceHints& hints) {
-  return walk.Fields(value, "metadata", [&](std::string_view key, JsonWalk::Value filters) {
+  return walk.Fields(value, "metadata", [&](JsonKey key, JsonWalk::Value filters) {
     if (!Named(key, "filter_metadata")) return true;
-    return walk.Fields(filters, "filter_metadata",
-                       [&](std::string_view filter, JsonWalk::Value fields) {
-                         if (filter != "istio") return true;
-                         return walk.Fields(fields, "filter_metadata.istio",
-                                            [&](std::string_view name, JsonWalk::Value services) {
-                                              return name != "services" ||
-                                                     ReadIstioServices(walk, services, hints);
-                                            });
-                       });
+    return walk.Fields(filters, "filter_metadata", [&](JsonKey filter, JsonWalk::Value fields) {
+      if (!Named(filter, "istio")) return true;
+      return walk.Fields(
+          fields, "filter_metadata.istio", [&](JsonKey name, JsonWalk::Value services) {
+            return !Named(name, "services") || ReadIstioServices(walk, services, hints);
+          });
+    });
   });
 }
 
 bool ReadDnsName(JsonWalk& walk, JsonWalk::Value value, ServiceHints& hints) {
-  return walk.Fields(value, "lb_endpoints", [&](std::string_view key, JsonWalk::Value endpoint) {
+  return walk.Fields(value, "lb_endpoints", [&](JsonKey key, JsonWalk::Value endpoint) {
     if (!Named(key, "endpoint")) return true;
-    return walk.Fields(endpoint, "endpoint", [&](std::string_view name, JsonWalk::Value address) {
+    return walk.Fields(endpoint, "endpoint", [&](JsonKey name, JsonWalk::Value address) {
       if (!Named(name, "address")) return true;
-      return walk.Fields(address, "address", [&](std::string_view form, JsonWalk::Value socket) {
+      return walk.Fields(address, "address", [&](JsonKey form, JsonWalk::Value socket) {
         if (!Named(form, "socket_address")) return true;
-        return walk.Fields(socket, "socket_address",
-                           [&](std::string_view field, JsonWalk::Value host) {
-                             if (!Named(field, "address")) return true;
-                             std::string_view text;
-                             if (!walk.Text(host, "socket_address.address", text)) return false;
-                             if (hints.dns.empty()) hints.dns = ServiceOfHost(text);
-                             return true;
-                           });
+        return walk.Fields(socket, "socket_address", [&](JsonKey field, JsonWalk::Value host) {
+          if (!Named(field, "address")) return true;
+          std::string_view text;
+          if (!walk.Text(host, "socket_address.address", text)) return false;
+          if (hints.dns.empty()) hints.dns = ServiceOfHost(text);
+          return true;
+        });
       });
     });
   });
 }
 
 bool ReadLoadAssignment(JsonWalk& walk, JsonWalk::Value value, ServiceHints& hints) {
-  return walk.Fields(value, "load_assignment", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "load_assignment", [&](JsonKey key, JsonWalk::Value inner) {
     if (!Named(key, "endpoints")) return true;
     return walk.Elements(inner, "endpoints", [&](JsonWalk::Value locality) {
-      return walk.Fields(
-          locality, "endpoints", [&](std::string_view part, JsonWalk::Value endpoints) {
-            if (!Named(part, "lb_endpoints")) return true;
-            return walk.Elements(endpoints, "lb_endpoints", [&](JsonWalk::Value endpoint) {
-              return ReadDnsName(walk, endpoint, hints);
-            });
-          });
+      return walk.Fields(locality, "endpoints", [&](JsonKey part, JsonWalk::Value endpoints) {
+        if (!Named(part, "lb_endpoints")) return true;
+        return walk.Elements(endpoints, "lb_endpoints", [&](JsonWalk::Value endpoint) {
+          return ReadDnsName(walk, endpoint, hints);
+        });
+      });
     });
   });
 }
@@ -108,20 +103,19 @@ bool ReadLoadAssignment(JsonWalk& walk, JsonWalk::Value value, ServiceHints& hin
 // `clusters` of an aggregate's typed_config.
 bool ReadClusterType(JsonWalk& walk, JsonWalk::Value value, std::string& extension,
                      std::vector<std::string>& members) {
-  return walk.Fields(value, "cluster_type", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "cluster_type", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "name")) return walk.Text(inner, "cluster_type.name", extension);
     if (!Named(key, "typed_config") || (!extension.empty() && extension != kAggregate)) return true;
-    return walk.Fields(inner, "cluster_type.typed_config",
-                       [&](std::string_view name, JsonWalk::Value list) {
-                         simdjson::ondemand::json_type type;
-                         if (name != "clusters" || list.type().get(type) ||
-                             type != simdjson::ondemand::json_type::array) {
-                           return true;
-                         }
-                         return walk.Elements(list, "clusters", [&](JsonWalk::Value member) {
-                           return walk.Text(member, "clusters", members.emplace_back());
-                         });
-                       });
+    return walk.Fields(inner, "cluster_type.typed_config", [&](JsonKey name, JsonWalk::Value list) {
+      simdjson::ondemand::json_type type;
+      if (!Named(name, "clusters") || list.type().get(type) ||
+          type != simdjson::ondemand::json_type::array) {
+        return true;
+      }
+      return walk.Elements(list, "clusters", [&](JsonWalk::Value member) {
+        return walk.Text(member, "clusters", members.emplace_back());
+      });
+    });
   });
 }
 
@@ -131,7 +125,7 @@ bool ReadCluster(JsonWalk& walk, JsonWalk::Value value, ClusterConfig& cluster,
   std::string extension;
   std::vector<std::string> members;
   ServiceHints hints;
-  const bool read = walk.Fields(value, "cluster", [&](std::string_view key, JsonWalk::Value inner) {
+  const bool read = walk.Fields(value, "cluster", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "name")) return walk.Text(inner, "cluster.name", cluster.name);
     if (Named(key, "type")) return walk.Text(inner, "cluster.type", type);
     if (Named(key, "alt_stat_name")) {
@@ -141,11 +135,10 @@ bool ReadCluster(JsonWalk& walk, JsonWalk::Value value, ClusterConfig& cluster,
     if (Named(key, "metadata")) return ReadClusterMetadata(walk, inner, hints);
     if (Named(key, "load_assignment")) return ReadLoadAssignment(walk, inner, hints);
     if (!Named(key, "eds_cluster_config")) return true;
-    return walk.Fields(inner, "eds_cluster_config",
-                       [&](std::string_view name, JsonWalk::Value eds) {
-                         return !Named(name, "service_name") ||
-                                walk.Text(eds, "service_name", cluster.eds_service_name);
-                       });
+    return walk.Fields(inner, "eds_cluster_config", [&](JsonKey name, JsonWalk::Value eds) {
+      return !Named(name, "service_name") ||
+             walk.Text(eds, "service_name", cluster.eds_service_name);
+    });
   });
   if (!read) return false;
   if (cluster.name.empty()) return walk.Fail("cluster.name", simdjson::NO_SUCH_FIELD);
@@ -165,12 +158,11 @@ bool ReadClusterConfig(JsonWalk& walk, JsonWalk::Value value, bool from_bootstra
   ClusterConfig cluster;
   cluster.from_bootstrap = from_bootstrap;
   bool has_cluster = false;
-  const bool read =
-      walk.Fields(value, "clusters", [&](std::string_view key, JsonWalk::Value inner) {
-        if (!Named(key, "cluster")) return true;
-        has_cluster = true;
-        return ReadCluster(walk, inner, cluster, layers);
-      });
+  const bool read = walk.Fields(value, "clusters", [&](JsonKey key, JsonWalk::Value inner) {
+    if (!Named(key, "cluster")) return true;
+    has_cluster = true;
+    return ReadCluster(walk, inner, cluster, layers);
+  });
   if (!read) return false;
   // An entry that only reports a rejected update holds no cluster.
   if (has_cluster) dump.clusters.push_back(std::move(cluster));

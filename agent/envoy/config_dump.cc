@@ -7,7 +7,7 @@ namespace {
 
 // One element of `configs`. Bootstrap, secrets and scopes are none of our business.
 bool ReadSection(JsonWalk& walk, JsonWalk::Value section, ConfigDump& dump, ClusterLayers& layers) {
-  return walk.Fields(section, "configs", [&](std::string_view key, JsonWalk::Value value) {
+  return walk.Fields(section, "configs", [&](JsonKey key, JsonWalk::Value value) {
     const bool static_clusters = Named(key, "static_clusters");
     if (static_clusters || Named(key, "dynamic_active_clusters")) {
       return walk.Elements(value, "clusters", [&](JsonWalk::Value cluster) {
@@ -40,7 +40,7 @@ absl::StatusOr<ConfigDump> DecodeConfigDump(std::string_view bytes) {
   ClusterLayers layers;
   bool has_configs = false;
   auto status = JsonWalk::ReadDocument(
-      "/config_dump", bytes, [&](JsonWalk& walk, std::string_view key, JsonWalk::Value value) {
+      "/config_dump", bytes, [&](JsonWalk& walk, JsonKey key, JsonWalk::Value value) {
         if (!Named(key, "configs")) return true;
         has_configs = true;
         return walk.Elements(value, "configs", [&](JsonWalk::Value section) {

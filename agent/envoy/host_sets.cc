@@ -11,7 +11,7 @@ namespace {
 bool ReadStat(JsonWalk& walk, JsonWalk::Value value, HostSets::Host& host) {
   std::string_view name;
   uint64_t count = 0;
-  const bool read = walk.Fields(value, "stats", [&](std::string_view key, JsonWalk::Value inner) {
+  const bool read = walk.Fields(value, "stats", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "name")) return walk.Text(inner, "stats.name", name);
     if (Named(key, "value")) return walk.Number(inner, "stats.value", count);
     return true;
@@ -22,7 +22,7 @@ bool ReadStat(JsonWalk& walk, JsonWalk::Value value, HostSets::Host& host) {
 }
 
 bool ReadHealth(JsonWalk& walk, JsonWalk::Value value, HostSets::Host& host) {
-  return walk.Fields(value, "health_status", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "health_status", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "pending_dynamic_removal")) {
       return walk.Flag(inner, "pending_dynamic_removal", host.pending_removal);
     }
@@ -39,17 +39,16 @@ bool ReadHealth(JsonWalk& walk, JsonWalk::Value value, HostSets::Host& host) {
 bool ReadHost(JsonWalk& walk, JsonWalk::Value value, HostSets::Cluster& cluster) {
   HostSets::Host host;
   EndpointAddress address;
-  const bool read =
-      walk.Fields(value, "host_statuses", [&](std::string_view key, JsonWalk::Value inner) {
-        if (Named(key, "address")) return ReadEndpointAddress(walk, inner, address);
-        if (Named(key, "envoy_internal_address")) return ReadInternalAddress(walk, inner, address);
-        if (Named(key, "health_status")) return ReadHealth(walk, inner, host);
-        if (Named(key, "stats")) {
-          return walk.Elements(inner, "stats",
-                               [&](JsonWalk::Value stat) { return ReadStat(walk, stat, host); });
-        }
-        return true;
-      });
+  const bool read = walk.Fields(value, "host_statuses", [&](JsonKey key, JsonWalk::Value inner) {
+    if (Named(key, "address")) return ReadEndpointAddress(walk, inner, address);
+    if (Named(key, "envoy_internal_address")) return ReadInternalAddress(walk, inner, address);
+    if (Named(key, "health_status")) return ReadHealth(walk, inner, host);
+    if (Named(key, "stats")) {
+      return walk.Elements(inner, "stats",
+                           [&](JsonWalk::Value stat) { return ReadStat(walk, stat, host); });
+    }
+    return true;
+  });
   if (!read) return false;
   if (address.address.has_value()) {
     host.address = *address.address;
@@ -61,18 +60,17 @@ bool ReadHost(JsonWalk& walk, JsonWalk::Value value, HostSets::Cluster& cluster)
 
 bool ReadCluster(JsonWalk& walk, JsonWalk::Value value, HostSets& sets) {
   HostSets::Cluster cluster;
-  const bool read =
-      walk.Fields(value, "cluster_statuses", [&](std::string_view key, JsonWalk::Value inner) {
-        if (Named(key, "name")) return walk.Text(inner, "cluster_statuses.name", cluster.name);
-        if (Named(key, "eds_service_name")) {
-          return walk.Text(inner, "eds_service_name", cluster.eds_service_name);
-        }
-        if (Named(key, "host_statuses")) {
-          return walk.Elements(inner, "host_statuses",
-                               [&](JsonWalk::Value host) { return ReadHost(walk, host, cluster); });
-        }
-        return true;
-      });
+  const bool read = walk.Fields(value, "cluster_statuses", [&](JsonKey key, JsonWalk::Value inner) {
+    if (Named(key, "name")) return walk.Text(inner, "cluster_statuses.name", cluster.name);
+    if (Named(key, "eds_service_name")) {
+      return walk.Text(inner, "eds_service_name", cluster.eds_service_name);
+    }
+    if (Named(key, "host_statuses")) {
+      return walk.Elements(inner, "host_statuses",
+                           [&](JsonWalk::Value host) { return ReadHost(walk, host, cluster); });
+    }
+    return true;
+  });
   if (!read) return false;
   if (cluster.name.empty()) return walk.Fail("cluster_statuses.name", simdjson::NO_SUCH_FIELD);
   sets.clusters.push_back(std::move(cluster));
@@ -86,7 +84,7 @@ absl::StatusOr<HostSets> DecodeHostSets(std::string_view bytes) {
   bool has_fields = false;
   bool has_clusters = false;
   auto status = JsonWalk::ReadDocument(
-      "/clusters", bytes, [&](JsonWalk& walk, std::string_view key, JsonWalk::Value value) {
+      "/clusters", bytes, [&](JsonWalk& walk, JsonKey key, JsonWalk::Value value) {
         has_fields = true;
         if (!Named(key, "cluster_statuses")) return true;
         has_clusters = true;

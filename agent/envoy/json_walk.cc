@@ -15,22 +15,17 @@ bool JsonWalk::Fail(const char* what, simdjson::error_code error) {
   return false;
 }
 
-bool JsonWalk::IsNull(Value& value, const char* what, bool& is_null) {
-  simdjson::ondemand::json_type type;
-  if (auto error = value.type().get(type)) return Fail(what, error);
-  is_null = false;
-  if (type != simdjson::ondemand::json_type::null) return true;
-  // type() looks at the first letter alone: "nul" is not null.
-  if (auto error = value.is_null().get(is_null)) return Fail(what, error);
-  return is_null || Fail(what, simdjson::N_ATOM_ERROR);
+bool JsonWalk::IsNull(Value& value, const char* what, simdjson::error_code error) {
+  bool is_null = false;
+  if (error != simdjson::INCORRECT_TYPE || value.is_null().get(is_null) || !is_null) {
+    return Fail(what, error);
+  }
+  return true;
 }
 
 bool JsonWalk::Text(Value value, const char* what, std::string_view& out) {
-  bool absent = false;
-  if (!IsNull(value, what, absent)) return false;
   out = {};
-  if (absent) return true;
-  if (auto error = value.get_string().get(out)) return Fail(what, error);
+  if (auto error = value.get_string().get(out)) return IsNull(value, what, error);
   return true;
 }
 
@@ -54,19 +49,16 @@ bool JsonWalk::Number(Value value, const char* what, uint64_t& out) {
     }
     return true;
   }
-  bool absent = false;
-  if (!IsNull(value, what, absent)) return false;
-  if (absent) return true;
+  if (type == simdjson::ondemand::json_type::null) {
+    return IsNull(value, what, simdjson::INCORRECT_TYPE);
+  }
   if (auto error = value.get_uint64().get(out)) return Fail(what, error);
   return true;
 }
 
 bool JsonWalk::Flag(Value value, const char* what, bool& out) {
-  bool absent = false;
-  if (!IsNull(value, what, absent)) return false;
   out = false;
-  if (absent) return true;
-  if (auto error = value.get_bool().get(out)) return Fail(what, error);
+  if (auto error = value.get_bool().get(out)) return IsNull(value, what, error);
   return true;
 }
 

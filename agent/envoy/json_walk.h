@@ -23,6 +23,31 @@
 
 namespace phantomd {
 
+// The name of a field, as it stands in the document up to its closing quote: never copied, for most
+// of a document's strings are names.
+class JsonKey {
+ public:
+  explicit JsonKey(const char* raw) : raw_(raw) {}
+
+  // Whether the name is `name` (snake_case) in either spelling: "eds_service_name" or
+  // "edsServiceName". A name that is written with escapes is none that Envoy writes.
+  bool Is(std::string_view name) const {
+    const char* at = raw_;
+    for (size_t n = 0; n < name.size(); ++n, ++at) {
+      if (*at == name[n]) continue;  // no name holds a quote, so this cannot pass the end
+      if (name[n] != '_' || n + 1 >= name.size()) return false;
+      ++n;
+      if (*at != static_cast<char>(name[n] - 'a' + 'A')) return false;
+    }
+    return *at == '"';
+  }
+
+ private:
+  const char* raw_;
+};
+
+inline bool Named(JsonKey key, std::string_view name) { return key.Is(name); }
+
 class JsonWalk {
  public:
   using Value = simdjson::ondemand::value;
@@ -40,11 +65,10 @@ class JsonWalk {
     auto error = parser.iterate(padded).get(document);
     if (error) return walk.ToStatus(source, bytes, "", error, nullptr);
     error = document.get_object().get(root);
-    const bool read =
-        error ? walk.Fail("the answer", error)
-              : walk.ReadFields(root, "the answer", [&](std::string_view key, Value value) {
-                  return read_field(walk, key, value);
-                });
+    const bool read = error ? walk.Fail("the answer", error)
+                            : walk.ReadFields(root, "the answer", [&](JsonKey key, Value value) {
+                                return read_field(walk, key, value);
+                              });
     if (!read) {
       const char* at = nullptr;
       if (document.current_location().get(at)) at = nullptr;
@@ -62,10 +86,7 @@ class JsonWalk {
   template <typename Read>
   bool Fields(Value value, const char* what, Read read) {
     simdjson::ondemand::object object;
-    bool absent = false;
-    if (!IsNull(value, what, absent)) return false;
-    if (absent) return true;
-    if (auto error = value.get_object().get(object)) return Fail(what, error);
+    if (auto error = value.get_object().get(object)) return IsNull(value, what, error);
     return ReadFields(object, what, read);
   }
 
@@ -73,10 +94,7 @@ class JsonWalk {
   template <typename Read>
   bool Elements(Value value, const char* what, Read read) {
     simdjson::ondemand::array array;
-    bool absent = false;
-    if (!IsNull(value, what, absent)) return false;
-    if (absent) return true;
-    if (auto error = value.get_array().get(array)) return Fail(what, error);
+    if (auto error = value.get_array().get(array)) return IsNull(value, what, error);
     for (auto element : array) {
       Value inner;
       if (auto error = std::move(element).get(inner)) return Fail(what, error);
@@ -99,34 +117,19 @@ class JsonWalk {
   bool ReadFields(simdjson::ondemand::object& object, const char* what, Read read) {
     for (auto item : object) {
       simdjson::ondemand::field field;
-      std::string_view key;
       if (auto error = std::move(item).get(field)) return Fail(what, error);
-      if (auto error = field.unescaped_key().get(key)) return Fail(what, error);
-      if (!read(key, field.value())) return false;
+      if (!read(JsonKey(field.key().raw()), field.value())) return false;
     }
     return true;
   }
 
-  bool IsNull(Value& value, const char* what, bool& is_null);
+  // The value was not of its type. True if it is null, which counts as absent; else the fault.
+  bool IsNull(Value& value, const char* what, simdjson::error_code error);
   absl::Status ToStatus(std::string_view source, std::string_view bytes, const char* begin,
                         simdjson::error_code error, const char* at) const;
 
   const char* what_ = "the answer";
   simdjson::error_code error_ = simdjson::SUCCESS;
 };
-
-// Whether a JSON key is `name` (snake_case) in either spelling: "eds_service_name" or
-// "edsServiceName".
-inline bool Named(std::string_view key, std::string_view name) {
-  size_t k = 0;
-  for (size_t n = 0; n < name.size(); ++n, ++k) {
-    if (k >= key.size()) return false;
-    if (key[k] == name[n]) continue;
-    if (name[n] != '_' || n + 1 >= name.size()) return false;
-    ++n;
-    if (key[k] != static_cast<char>(name[n] - 'a' + 'A')) return false;
-  }
-  return k == key.size();
-}
 
 }  // namespace phantomd

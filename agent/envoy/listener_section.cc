@@ -22,7 +22,7 @@ struct FilterConfig {
 };
 
 bool ReadRds(JsonWalk& walk, JsonWalk::Value value, FilterConfig& config) {
-  return walk.Fields(value, "rds", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "rds", [&](JsonKey key, JsonWalk::Value inner) {
     return !Named(key, "route_config_name") ||
            walk.Text(inner, "route_config_name", config.route_config_name);
   });
@@ -41,8 +41,8 @@ bool IsString(JsonWalk::Value value) {
 // Other filters have fields of the same names and other shapes: what does not look like ours is
 // none of ours.
 bool ReadFilterConfig(JsonWalk& walk, JsonWalk::Value value, FilterConfig& config) {
-  return walk.Fields(value, "typed_config", [&](std::string_view key, JsonWalk::Value inner) {
-    if (key == "@type") return walk.Text(inner, "@type", config.type);
+  return walk.Fields(value, "typed_config", [&](JsonKey key, JsonWalk::Value inner) {
+    if (Named(key, "@type")) return walk.Text(inner, "@type", config.type);
     if (Named(key, "cluster") && IsString(inner)) {
       return walk.Text(inner, "tcp_proxy.cluster", config.tcp.clusters.emplace_back());
     }
@@ -72,14 +72,13 @@ void UseFilter(const FilterConfig& config, ClusterLayers& layers) {
 }
 
 bool ReadFilterChain(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& layers) {
-  return walk.Fields(value, "filter_chains", [&](std::string_view key, JsonWalk::Value filters) {
+  return walk.Fields(value, "filter_chains", [&](JsonKey key, JsonWalk::Value filters) {
     if (!Named(key, "filters")) return true;
     return walk.Elements(filters, "filters", [&](JsonWalk::Value filter) {
       FilterConfig config;
-      const bool read =
-          walk.Fields(filter, "filters", [&](std::string_view name, JsonWalk::Value inner) {
-            return !Named(name, "typed_config") || ReadFilterConfig(walk, inner, config);
-          });
+      const bool read = walk.Fields(filter, "filters", [&](JsonKey name, JsonWalk::Value inner) {
+        return !Named(name, "typed_config") || ReadFilterConfig(walk, inner, config);
+      });
       if (read) UseFilter(config, layers);
       return read;
     });
@@ -87,7 +86,7 @@ bool ReadFilterChain(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& layer
 }
 
 bool ReadListenerConfig(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& layers) {
-  return walk.Fields(value, "listener", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "listener", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "filter_chains")) {
       return walk.Elements(inner, "filter_chains", [&](JsonWalk::Value chain) {
         return ReadFilterChain(walk, chain, layers);
@@ -96,10 +95,9 @@ bool ReadListenerConfig(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& la
     if (Named(key, "default_filter_chain")) return ReadFilterChain(walk, inner, layers);
     if (!Named(key, "api_listener")) return true;
     FilterConfig config;
-    const bool read =
-        walk.Fields(inner, "api_listener", [&](std::string_view name, JsonWalk::Value api) {
-          return !Named(name, "api_listener") || ReadFilterConfig(walk, api, config);
-        });
+    const bool read = walk.Fields(inner, "api_listener", [&](JsonKey name, JsonWalk::Value api) {
+      return !Named(name, "api_listener") || ReadFilterConfig(walk, api, config);
+    });
     if (read) UseFilter(config, layers);
     return read;
   });
@@ -111,18 +109,17 @@ bool ReadClusterName(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targ
 
 bool ReadMirrorPolicies(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targets) {
   return walk.Elements(value, "request_mirror_policies", [&](JsonWalk::Value policy) {
-    return walk.Fields(policy, "request_mirror_policies",
-                       [&](std::string_view key, JsonWalk::Value inner) {
-                         if (Named(key, "cluster")) return ReadClusterName(walk, inner, targets);
-                         if (Named(key, "cluster_header")) targets.any = true;
-                         return true;
-                       });
+    return walk.Fields(policy, "request_mirror_policies", [&](JsonKey key, JsonWalk::Value inner) {
+      if (Named(key, "cluster")) return ReadClusterName(walk, inner, targets);
+      if (Named(key, "cluster_header")) targets.any = true;
+      return true;
+    });
   });
 }
 
 // Route.route, a RouteAction.
 bool ReadRouteAction(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targets) {
-  return walk.Fields(value, "route", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "route", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "cluster")) return ReadClusterName(walk, inner, targets);
     if (Named(key, "weighted_clusters")) return ReadWeightedClusters(walk, inner, targets);
     if (Named(key, "request_mirror_policies")) return ReadMirrorPolicies(walk, inner, targets);
@@ -135,13 +132,13 @@ bool ReadRouteAction(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targ
 }
 
 bool ReadVirtualHost(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targets) {
-  return walk.Fields(value, "virtual_hosts", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "virtual_hosts", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "request_mirror_policies")) return ReadMirrorPolicies(walk, inner, targets);
     // A matcher tree holds routes at any depth; rather than follow it, say that any may be chosen.
     if (Named(key, "matcher")) targets.any = true;
     if (!Named(key, "routes")) return true;
     return walk.Elements(inner, "routes", [&](JsonWalk::Value route) {
-      return walk.Fields(route, "routes", [&](std::string_view name, JsonWalk::Value action) {
+      return walk.Fields(route, "routes", [&](JsonKey name, JsonWalk::Value action) {
         return !Named(name, "route") || ReadRouteAction(walk, action, targets);
       });
     });
@@ -151,11 +148,11 @@ bool ReadVirtualHost(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targ
 }  // namespace
 
 bool ReadWeightedClusters(JsonWalk& walk, JsonWalk::Value value, ClusterTargets& targets) {
-  return walk.Fields(value, "weighted_clusters", [&](std::string_view key, JsonWalk::Value list) {
+  return walk.Fields(value, "weighted_clusters", [&](JsonKey key, JsonWalk::Value list) {
     if (!Named(key, "clusters")) return true;
     return walk.Elements(list, "weighted_clusters.clusters", [&](JsonWalk::Value cluster) {
       return walk.Fields(cluster, "weighted_clusters.clusters",
-                         [&](std::string_view name, JsonWalk::Value inner) {
+                         [&](JsonKey name, JsonWalk::Value inner) {
                            if (Named(name, "cluster_header")) targets.any = true;
                            return !Named(name, "name") || ReadClusterName(walk, inner, targets);
                          });
@@ -165,7 +162,7 @@ bool ReadWeightedClusters(JsonWalk& walk, JsonWalk::Value value, ClusterTargets&
 
 bool ReadRouteConfig(JsonWalk& walk, JsonWalk::Value value, std::string& name,
                      ClusterTargets& targets) {
-  return walk.Fields(value, "route_config", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "route_config", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "name")) return walk.Text(inner, "route_config.name", name);
     if (Named(key, "request_mirror_policies")) return ReadMirrorPolicies(walk, inner, targets);
     // Virtual hosts that on-demand discovery (VHDS) adds are listed here as well.
@@ -179,19 +176,18 @@ bool ReadRouteConfig(JsonWalk& walk, JsonWalk::Value value, std::string& name,
 bool ReadRouteConfigEntry(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& layers) {
   std::string name;
   ClusterTargets targets;
-  const bool read =
-      walk.Fields(value, "route_configs", [&](std::string_view key, JsonWalk::Value inner) {
-        return !Named(key, "route_config") || ReadRouteConfig(walk, inner, name, targets);
-      });
+  const bool read = walk.Fields(value, "route_configs", [&](JsonKey key, JsonWalk::Value inner) {
+    return !Named(key, "route_config") || ReadRouteConfig(walk, inner, name, targets);
+  });
   if (read && !name.empty()) layers.AddRouteConfig(std::move(name), std::move(targets));
   return read;
 }
 
 bool ReadListener(JsonWalk& walk, JsonWalk::Value value, ClusterLayers& layers) {
-  return walk.Fields(value, "listeners", [&](std::string_view key, JsonWalk::Value inner) {
+  return walk.Fields(value, "listeners", [&](JsonKey key, JsonWalk::Value inner) {
     if (Named(key, "listener")) return ReadListenerConfig(walk, inner, layers);
     if (!Named(key, "active_state") && !Named(key, "draining_state")) return true;
-    return walk.Fields(inner, "listener state", [&](std::string_view name, JsonWalk::Value config) {
+    return walk.Fields(inner, "listener state", [&](JsonKey name, JsonWalk::Value config) {
       return !Named(name, "listener") || ReadListenerConfig(walk, config, layers);
     });
   });

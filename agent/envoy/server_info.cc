@@ -48,7 +48,7 @@ bool ParseDuration(std::string_view text, Nanos& out) {
 absl::StatusOr<ServerInfo> DecodeServerInfo(std::string_view bytes) {
   ServerInfo info;
   auto status = JsonWalk::ReadDocument(
-      "/server_info", bytes, [&](JsonWalk& walk, std::string_view key, JsonWalk::Value value) {
+      "/server_info", bytes, [&](JsonWalk& walk, JsonKey key, JsonWalk::Value value) {
         std::string_view text;
         if (Named(key, "version")) {
           if (!walk.Text(value, "version", text)) return false;
@@ -62,7 +62,7 @@ absl::StatusOr<ServerInfo> DecodeServerInfo(std::string_view bytes) {
             return walk.Fail("uptime_current_epoch", simdjson::NUMBER_ERROR);
           }
         } else if (Named(key, "node")) {
-          return walk.Fields(value, "node", [&](std::string_view name, JsonWalk::Value inner) {
+          return walk.Fields(value, "node", [&](JsonKey name, JsonWalk::Value inner) {
             return !Named(name, "id") || walk.Text(inner, "node.id", info.node_id);
           });
         }

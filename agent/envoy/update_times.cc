@@ -21,9 +21,9 @@ bool ReadStat(JsonWalk& walk, JsonWalk::Value value, const StatNames& names, Upd
   constexpr uint64_t kLatest = std::numeric_limits<int64_t>::max() / 1'000'000;  // ms
   std::string_view stat;
   uint64_t millis = 0;
-  const bool read = walk.Fields(value, "stats", [&](std::string_view key, JsonWalk::Value inner) {
-    if (key == "name") return walk.Text(inner, "stats.name", stat);
-    if (key == "value") return walk.Number(inner, "stats.value", millis);
+  const bool read = walk.Fields(value, "stats", [&](JsonKey key, JsonWalk::Value inner) {
+    if (Named(key, "name")) return walk.Text(inner, "stats.name", stat);
+    if (Named(key, "value")) return walk.Number(inner, "stats.value", millis);
     return true;
   });
   if (!read) return false;
@@ -49,8 +49,8 @@ absl::StatusOr<UpdateTimes> DecodeUpdateTimes(std::string_view bytes, const Stat
   UpdateTimes times;
   bool has_stats = false;
   auto status = JsonWalk::ReadDocument(
-      "/stats", bytes, [&](JsonWalk& walk, std::string_view key, JsonWalk::Value value) {
-        if (key != "stats") return true;
+      "/stats", bytes, [&](JsonWalk& walk, JsonKey key, JsonWalk::Value value) {
+        if (!Named(key, "stats")) return true;
         has_stats = true;
         return walk.Elements(value, "stats", [&](JsonWalk::Value stat) {
           return ReadStat(walk, stat, names, times);

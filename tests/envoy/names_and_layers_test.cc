@@ -87,13 +87,14 @@ TEST(ClusterLayersTest, MembersOfAnAggregateHaveItsLayer) {
   EXPECT_EQ(layers.Of("leaf2"), Layer::kL4);
 }
 
-TEST(JsonNameTest, BothSpellingsAndNothingElse) {
-  EXPECT_TRUE(Named("eds_service_name", "eds_service_name"));
-  EXPECT_TRUE(Named("edsServiceName", "eds_service_name"));
-  EXPECT_TRUE(Named("name", "name"));
-  for (const char* other : {"", "eds", "eds_service_nam", "eds_service_names", "edsservicename",
-                            "EdsServiceName", "edsServiceNameX"}) {
-    EXPECT_FALSE(Named(other, "eds_service_name")) << other;
+TEST(JsonKeyTest, BothSpellingsAndNothingElse) {
+  EXPECT_TRUE(JsonKey("eds_service_name\": 1").Is("eds_service_name"));
+  EXPECT_TRUE(JsonKey("edsServiceName\": 1").Is("eds_service_name"));
+  EXPECT_TRUE(JsonKey("name\"").Is("name"));
+  EXPECT_TRUE(JsonKey("@type\"").Is("@type"));
+  for (const char* other : {"\"", "eds\"", "eds_service_nam\"", "eds_service_names\"",
+                            "edsservicename\"", "EdsServiceName\"", "edsServiceNameX\""}) {
+    EXPECT_FALSE(JsonKey(other).Is("eds_service_name")) << other;
   }
 }
 
