@@ -206,7 +206,7 @@ void Departures::Join(uint32_t slot, Departure departure, const std::string& to_
   PodRecord& pod = pods_[slot];
   const Start start = StartOf(pod, departure, told, rules_);
   Family& family = FamilyOf(slot);
-  pod.departure = departure;
+  pod.departure = static_cast<uint8_t>(departure);
   WorkloadRef workload = pods_.Workload(slot);
   if (workload.name.empty()) workload = {pods_.Text(pod.ns), "Pod", pods_.Ref(slot)->name};
   for (auto it = family.changes.rbegin(); it != family.changes.rend(); ++it) {

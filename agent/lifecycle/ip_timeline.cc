@@ -49,8 +49,11 @@ void IpTimeline::Remove(uint32_t tenancy) {
 
 void IpTimeline::DropEmpty() {
   const size_t before = ips_.size();
-  absl::erase_if(ips_, [](const auto& entry) {
-    return entry.second.newest == 0 && !entry.second.listed_with_pod;
+  size_t listed_only = 0;
+  for (const auto& [ip, record] : ips_) listed_only += record.newest == 0 && record.listed_with_pod;
+  const bool keep_listed = listed_only <= kListedOnly;
+  absl::erase_if(ips_, [&](const auto& entry) {
+    return entry.second.newest == 0 && !(keep_listed && entry.second.listed_with_pod);
   });
   if (ips_.size() != before) forgot_addresses_ = true;
 }

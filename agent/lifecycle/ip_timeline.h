@@ -52,6 +52,7 @@ struct IpRecord {
 
 class IpTimeline {
  public:
+  static constexpr size_t kListedOnly = 16'384;
   // null: nothing was ever told of it.
   const IpRecord* Find(const IpAddr& ip) const {
     const auto it = ips_.find(ip);
@@ -68,7 +69,8 @@ class IpTimeline {
   void Link(uint32_t tenancy, absl::FunctionRef<bool(const Tenancy& newer)> belongs_below);
   // Takes it out, if it is in, and frees the record.
   void Remove(uint32_t tenancy);
-  // Forgets the addresses of which nothing is left.
+  // Forgets the addresses of which nothing is left. That a slice once listed one for a pod is still
+  // known of up to kListedOnly addresses: enough for the pools of IPv4, and bounded.
   void DropEmpty();
 
   void SetLoss(uint32_t tenancy, const AddressLoss& loss);

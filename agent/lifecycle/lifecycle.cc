@@ -100,7 +100,7 @@ std::vector<const WorkloadChange*> Lifecycle::Changes(BootTime now) const {
 Departure Lifecycle::DepartureOf(PodHandle pod, BootTime now) const {
   impl_->departures.Settle(now);
   const uint32_t slot = impl_->pods.Find(pod);
-  return slot == 0 ? Departure::kUnspecified : impl_->pods[slot].departure;
+  return slot == 0 ? Departure::kUnspecified : static_cast<Departure>(impl_->pods[slot].departure);
 }
 
 std::vector<IpAddr> Lifecycle::StaleAddresses(BootTime now) const {

@@ -121,9 +121,9 @@ TouchedAddresses Lifecycle::Impl::Apply(const PodChange& change, BootTime observ
   if (pod.facts.deleted_told.is_set() && !change.deleted) {
     // An old list may show what a watch has already told gone. But a pod that a list only lacked,
     // and that is shown again, was never gone.
-    if (!pod.facts.deleted_not_before.is_set()) return touched;
+    if (!pod.facts.deleted_in_gap()) return touched;
     pod.facts.deleted_told = BootTime();
-    pod.facts.deleted_not_before = BootTime();
+    pod.facts.deletion_hidden_ms = 0;
     --tombstones;
     ++live;
   }
@@ -301,7 +301,7 @@ bool Lifecycle::Impl::CanForget(uint32_t slot, BootTime until) const {
     if (tenancy.linked || services.ListedNow(tenancy.listings)) return false;
     // Named by a slice or by the kernel a moment ago: the pod feed may still tell of it.
     if (tenancy.has_loss && ips.Loss(at).told >= until) return false;
-    if (tenancy.listings != 0 && services[tenancy.listings].first_listed >= until) return false;
+    if (services.LastToldOf(tenancy.listings) >= until) return false;
   }
   return true;
 }

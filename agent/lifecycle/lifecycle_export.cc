@@ -124,7 +124,7 @@ class Lifecycle::Impl::Exporter {
 
   void CollectListing(uint32_t order, uint32_t id) {
     const Listing& listing = impl_.services[id];
-    BootTime last = listing.first_listed;
+    BootTime last = impl_.services.FirstListed(id);
     const auto say = [&](BootTime when, RememberedState state) {
       entries_.push_back({when, What::kRemembered, order, id, state});
       last = std::max(last, when);
@@ -133,16 +133,14 @@ class Lifecycle::Impl::Exporter {
       say(in, kReady);
       if (out.is_set()) say(out, removal ? kGone : terminating ? kTerminating : kUnready);
     };
-    BootTime first_in = listing.in_told;
-    if (listing.in_told.is_set()) {
+    if (listing.ever_ready) {
       span(listing.in_told, listing.out_told, listing.by_removal, listing.by_terminating);
     }
     for (uint32_t at = listing.older; at != 0; at = impl_.services.span(at).older) {
       const ServiceSpan& older = impl_.services.span(at);
       span(older.in_told, older.out_told, older.by_removal, older.by_terminating);
-      first_in = older.in_told;
     }
-    if (first_in != listing.first_listed) say(listing.first_listed, kUnready);
+    if (!listing.ever_ready || listing.unseen_start) say(impl_.services.FirstListed(id), kUnready);
     for (const auto& [key, slice] : impl_.services.slices()) {
       if (listing.slices == 0) break;
       if (slice.service == listing.service) last = std::max(last, slice.told);
@@ -240,7 +238,7 @@ class Lifecycle::Impl::Exporter {
     if (told(facts.finished_told)) change.containers_finished = facts.finished.time();
     if (told(facts.deleted_told)) {
       change.deleted = true;
-      change.not_before = facts.deleted_not_before;
+      if (facts.deleted_in_gap()) change.not_before = facts.deleted_not_before();
     }
     const bool leaving =
         change.deleted || change.deletion_requested.is_set() || IsTerminal(change.phase);
@@ -293,7 +291,7 @@ class Lifecycle::Impl::Exporter {
       endpoint.terminating = entry.terminating;
       endpoint.serving = entry.ready || entry.terminating;
       if (entry.listing == 0) {
-        endpoint.addresses = {entry.ip};
+        endpoint.addresses = {impl_.services.ManualAddress(entry)};
       } else {
         const Tenancy& tenancy = impl_.ips[impl_.services[entry.listing].tenancy];
         endpoint.addresses = {tenancy.ip};

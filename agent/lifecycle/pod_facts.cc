@@ -1,6 +1,7 @@
 #include "agent/lifecycle/pod_facts.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace phantomd {
 
@@ -34,7 +35,13 @@ bool Learn(const PodChange& change, BootTime observed, PodFacts& facts) {
   if (change.deleted) {
     if (!facts.deleted_told.is_set()) {
       facts.deleted_told = observed;
-      facts.deleted_not_before = change.not_before;
+      if (change.not_before.is_set()) {
+        // In whole milliseconds, upwards: a gap may only be told longer than it was.
+        const Nanos hidden = std::max(observed - change.not_before, Nanos(1));
+        facts.deletion_hidden_ms = static_cast<uint32_t>(
+            std::min<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(hidden).count(),
+                              std::numeric_limits<uint32_t>::max()));
+      }
       news = true;
     }
   } else if (!IsTerminal(change.phase) && !finished.is_set()) {
@@ -48,7 +55,7 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
   const bool requested = facts.deletion_requested.is_set();
   const bool terminal = facts.terminal_told.is_set();
   const bool deleted = facts.deleted_told.is_set();
-  const bool in_gap = deleted && facts.deleted_not_before.is_set();
+  const bool in_gap = deleted && facts.deleted_in_gap();
   // finishedAt of a pod that stays is a crash: the kubelet starts the container again.
   const bool finished = facts.finished.is_set() && (requested || terminal || deleted);
 
@@ -65,7 +72,7 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
     }
     end.evidence = "deletion requested";
   } else if (in_gap && !terminal) {
-    from = facts.deleted_not_before - rules.feed_delay;
+    from = facts.deleted_not_before() - rules.feed_delay;
   } else if (terminal || deleted) {
     from = ProvenAlive(facts, rules);
   }
@@ -116,7 +123,13 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
 }
 
 TimeBounds DeletionBounds(const PodFacts& facts, BootTime floor, const TimeRules& rules) {
-  if (!facts.deletion_requested.is_set()) return {BootTime::Max(), BootTime::Max()};
+  if (!facts.deletion_requested.is_set()) {
+    if (!facts.deleted_told.is_set()) return {BootTime::Max(), BootTime::Max()};
+    // No object goes unasked.
+    if (facts.deleted_in_gap())
+      floor = std::min(floor, facts.deleted_not_before() - rules.feed_delay);
+    return {floor, facts.deleted_told};
+  }
   TimeBounds bounds = rules.OfApi(facts.deletion_requested);
   bounds.not_after = std::min(bounds.not_after, facts.deletion_told);
   bounds.not_before = std::min(std::max(bounds.not_before, floor), bounds.not_after);

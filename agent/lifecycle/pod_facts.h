@@ -10,6 +10,7 @@
 // Pure arithmetic on plain values.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "agent/base/boot_time.h"
@@ -23,13 +24,19 @@ struct PodFacts {
   WallSecond created;
   WallSecond deletion_requested;  // the first one seen: a shortened grace never moves a request
   WallSecond finished;            // of the last container, while none runs
+  // Set: a gap hid the deletion; how long before its receipt the gap's last good instant was.
+  uint32_t deletion_hidden_ms = 0;
   BootTime first_told;
   BootTime life_told;  // the last status that did not speak of its end
   BootTime deletion_told;
   BootTime finished_told;
   BootTime terminal_told;  // phase Succeeded or Failed
   BootTime deleted_told;
-  BootTime deleted_not_before;  // set: a gap hid the deletion
+
+  bool deleted_in_gap() const { return deletion_hidden_ms != 0; }
+  BootTime deleted_not_before() const {
+    return deleted_told - std::chrono::milliseconds(deletion_hidden_ms);
+  }
 };
 
 // What the pod's Node allows to believe. Defaults: the node has never been lost.
@@ -74,7 +81,7 @@ inline BootTime ProvenAlive(const PodFacts& facts, const TimeRules& rules) {
 }
 
 // When the deletion was requested; Max: it was not. `floor`: the earliest instant of which the
-// receipt of the request may have told.
+// receipt of the request, or of the deletion if nobody told of a request, may have told.
 TimeBounds DeletionBounds(const PodFacts& facts, BootTime floor, const TimeRules& rules);
 
 }  // namespace phantomd

@@ -40,7 +40,7 @@ struct PodRecord {
   uint32_t change = 0;            // of Departures: the change that takes it, one up
   mutable uint32_t kept_ref = 0;  // position among the kept refs, one up
   PodFacts facts;
-  Departure departure = Departure::kUnspecified;
+  uint8_t departure = 0;  // a Departure
   bool uid_is_text : 1 = false;
   bool short_name : 1 = false;
   bool told : 1 = false;  // by the pod feed
@@ -53,7 +53,7 @@ struct PodRecord {
 
 class PodIndex {
  public:
-  static constexpr size_t kKeptRefs = 16384;
+  static constexpr size_t kKeptRefs = 4096;
 
   PodIndex();
 

@@ -23,8 +23,9 @@ struct ListingState {
   Exit ahead;                 // the first one after t
 };
 
-ListingState StateOf(const ServiceIndex& services, const Listing& listing, const FeedLog& feed,
+ListingState StateOf(const ServiceIndex& services, uint32_t id, const FeedLog& feed,
                      const TimeBounds& deletion, BootTime t) {
+  const Listing& listing = services[id];
   ListingState state;
   BootTime next_in = BootTime::Max();
   const auto add = [&](BootTime in_told, BootTime out_told, bool by_terminating) {
@@ -49,7 +50,7 @@ ListingState StateOf(const ServiceIndex& services, const Listing& listing, const
     state.may_be_before = t < in_told;
     next_in = in_told;
   };
-  if (listing.in_told.is_set()) {
+  if (listing.ever_ready) {
     add(listing.in_told, listing.out_told, listing.by_terminating);
     for (uint32_t at = listing.older; at != 0; at = services.span(at).older) {
       const ServiceSpan& span = services.span(at);
@@ -59,7 +60,8 @@ ListingState StateOf(const ServiceIndex& services, const Listing& listing, const
   // next_in is its first time in service by now.
   if (listing.unseen_start && t < next_in) {
     if (!state.may_be_after) {
-      state.behind.bounds = {feed.NewsFloor(listing.first_listed), listing.first_listed};
+      const BootTime listed = services.FirstListed(id);
+      state.behind.bounds = {feed.NewsFloor(listed), listed};
     }
     state.may_be_after = true;
     state.ever_in = true;
@@ -91,7 +93,7 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
   Exit behind;
   Exit ahead;
   for (uint32_t at = listings; at != 0; at = services[at].next) {
-    const ListingState state = StateOf(services, services[at], feed, deletion, t);
+    const ListingState state = StateOf(services, at, feed, deletion, t);
     in |= state.may_be_in;
     before &= state.may_be_before;
     all_out &= state.may_be_before || state.may_be_after;

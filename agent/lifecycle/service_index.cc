@@ -1,6 +1,7 @@
 #include "agent/lifecycle/service_index.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
@@ -29,7 +30,10 @@ uint32_t ServiceIndex::InternListing(uint32_t service, uint32_t tenancy, bool re
   for (uint32_t at = head; at != 0; at = listings_[at].next) {
     if (listings_[at].service != service) continue;
     // Twice in one change, once ready: it was ready from the start.
-    if (ready && listings_[at].first_listed == observed) listings_[at].unseen_start = false;
+    if (ready && listings_[at].unseen_start && unseen_starts_.at(at) == observed) {
+      listings_[at].unseen_start = false;
+      unseen_starts_.erase(at);
+    }
     return at;
   }
   const uint32_t slot = listings_.Add();
@@ -37,8 +41,9 @@ uint32_t ServiceIndex::InternListing(uint32_t service, uint32_t tenancy, bool re
   listing.tenancy = tenancy;
   listing.service = service;
   listing.next = head;
-  listing.first_listed = observed;
+  listing.in_told = observed;
   listing.unseen_start = !ready && feed_.CatchingUp(observed);
+  if (listing.unseen_start) unseen_starts_[slot] = observed;
   head = slot;
   tenancies.listed(tenancy, service);
   return slot;
@@ -64,9 +69,11 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
     ++services_[service].slices;
     for (const SliceChange::Endpoint& endpoint : change.endpoints) {
       for (const IpAddr& ip : endpoint.addresses) {
-        Entry entry{.ready = endpoint.ready, .terminating = endpoint.terminating};
-        if (endpoint.pod_uid.empty()) {
-          entry.ip = ip;
+        Entry entry{.ready = endpoint.ready,
+                    .terminating = endpoint.terminating,
+                    .manual = endpoint.pod_uid.empty()};
+        if (entry.manual) {
+          entry.listing = InternManual(ip);
         } else {
           const uint32_t tenancy = tenancies.intern(endpoint.pod_uid, ip, change.ns);
           entry.listing = InternListing(service, tenancy, entry.ready, tenancies, observed);
@@ -84,8 +91,8 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
   };
   absl::InlinedVector<Change, 8> changed;
   for (const Entry& entry : before) {
-    if (entry.listing == 0) {
-      SetManual(entry.ip, known->second.service, false, observed);
+    if (entry.manual) {
+      SetManual(ManualAddress(entry), known->second.service, false, observed);
       continue;
     }
     --listings_[entry.listing].slices;
@@ -93,8 +100,8 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
     changed.push_back({entry.listing, false});
   }
   for (const Entry& entry : after) {
-    if (entry.listing == 0) {
-      SetManual(entry.ip, service, true, observed);
+    if (entry.manual) {
+      SetManual(ManualAddress(entry), service, true, observed);
       continue;
     }
     ++listings_[entry.listing].slices;
@@ -109,21 +116,19 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
     Settle(listings_[changed[i].listing], changed[i].terminating, observed);
   }
 
-  const auto contains = [](const std::vector<Entry>& entries, const Entry& entry) {
-    return std::find(entries.begin(), entries.end(), entry) != entries.end();
-  };
-  const auto report = [&](const std::vector<Entry>& entries, const std::vector<Entry>& others) {
-    for (const Entry& entry : entries) {
-      if (contains(others, entry)) continue;
-      if (entry.listing == 0) {
-        manual(entry.ip);
-      } else {
-        touched(listings_[entry.listing].tenancy);
-      }
+  std::vector<Entry> differing;
+  std::vector<Entry> sorted = after;
+  std::sort(before.begin(), before.end());
+  std::sort(sorted.begin(), sorted.end());
+  std::set_symmetric_difference(before.begin(), before.end(), sorted.begin(), sorted.end(),
+                                std::back_inserter(differing));
+  for (const Entry& entry : differing) {
+    if (entry.manual) {
+      manual(ManualAddress(entry));
+    } else {
+      touched(listings_[entry.listing].tenancy);
     }
-  };
-  report(before, after);
-  report(after, before);
+  }
 
   if (change.deleted) {
     slices_.erase(key);
@@ -142,7 +147,7 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
 void ServiceIndex::Settle(Listing& listing, bool terminating, BootTime observed) {
   if (listing.ready_slices > 0) {
     if (listing.in_service()) return;
-    if (listing.out_told.is_set()) {
+    if (listing.ever_ready) {
       if (listing.by_removal && observed - listing.out_told <= kSliceMove) {
         listing.out_told = BootTime();  // it was only moved
         return;
@@ -152,6 +157,7 @@ void ServiceIndex::Settle(Listing& listing, bool terminating, BootTime observed)
                       listing.by_terminating};
       listing.older = span;
     }
+    listing.ever_ready = true;
     listing.in_told = observed;
     listing.out_told = BootTime();
     return;
@@ -160,6 +166,12 @@ void ServiceIndex::Settle(Listing& listing, bool terminating, BootTime observed)
   listing.out_told = observed;
   listing.by_removal = listing.slices == 0;
   listing.by_terminating = terminating;
+}
+
+uint32_t ServiceIndex::InternManual(const IpAddr& ip) {
+  const auto [it, added] = manual_ids_.try_emplace(ip, static_cast<uint32_t>(manual_ips_.size()));
+  if (added) manual_ips_.push_back(ip);
+  return it->second;
 }
 
 void ServiceIndex::SetManual(const IpAddr& ip, uint32_t service, bool listed, BootTime observed) {
@@ -206,6 +218,22 @@ bool ServiceIndex::ListedNow(uint32_t listings) const {
   return false;
 }
 
+BootTime ServiceIndex::OldestIn(uint32_t listing) const {
+  BootTime oldest = listings_[listing].in_told;
+  for (uint32_t at = listings_[listing].older; at != 0; at = spans_[at].older) {
+    oldest = spans_[at].in_told;
+  }
+  return oldest;
+}
+
+BootTime ServiceIndex::LastToldOf(uint32_t listings) const {
+  BootTime last = BootTime::Min();
+  for (uint32_t at = listings; at != 0; at = listings_[at].next) {
+    last = std::max({last, listings_[at].in_told, listings_[at].out_told});
+  }
+  return last;
+}
+
 BootTime ServiceIndex::OutOfServiceSince(uint32_t listings) const {
   BootTime since;
   for (uint32_t at = listings; at != 0; at = listings_[at].next) {
@@ -223,6 +251,7 @@ void ServiceIndex::Forget(uint32_t listings) {
       spans_.Free(span);
       span = older;
     }
+    unseen_starts_.erase(listings);
     listings_.Free(listings);
     listings = listing.next;
   }

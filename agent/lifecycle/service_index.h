@@ -12,6 +12,7 @@
 // Thread-compatible. Never reads a clock.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -40,19 +41,19 @@ struct ServiceSpan {
 struct Listing {
   uint32_t tenancy = 0;  // slot; 0: a free record
   uint32_t service = 0;
-  uint32_t next = 0;   // the same tenancy in another Service
-  uint32_t older = 0;  // the span before this one
-  BootTime first_listed;
-  BootTime in_told;           // of the newest span; unset: never ready
+  uint32_t next = 0;          // the same tenancy in another Service
+  uint32_t older = 0;         // the span before this one
+  BootTime in_told;           // of the newest span; never ready: when it was first listed
   BootTime out_told;          // unset: still in service
   uint16_t slices = 0;        // that list it now
   uint16_t ready_slices = 0;  // that have it ready now
   // Not ready in the very first list, or the first after a gap: it may have been in service unseen.
   bool unseen_start = false;
+  bool ever_ready = false;
   bool by_removal = false;      // how the newest span ended: no slice lists it any more
   bool by_terminating = false;  // ... because its pod's deletion was requested
 
-  bool in_service() const { return in_told.is_set() && !out_told.is_set(); }
+  bool in_service() const { return ever_ready && !out_told.is_set(); }
 };
 
 class ServiceIndex {
@@ -85,6 +86,12 @@ class ServiceIndex {
   // Whether some slice lists one of them now.
   bool ListedNow(uint32_t listings) const;
 
+  BootTime FirstListed(uint32_t listing) const {
+    const auto it = unseen_starts_.find(listing);
+    return it == unseen_starts_.end() ? OldestIn(listing) : it->second;
+  }
+  // The last time that its state in a Service changed.
+  BootTime LastToldOf(uint32_t listings) const;
   // When the last Service that had it ready stopped; unset: it is in service, or never was.
   BootTime OutOfServiceSince(uint32_t listings) const;
 
@@ -94,11 +101,11 @@ class ServiceIndex {
 
   // What each slice says now, and the manual listings: for the export.
   struct Entry {
-    uint32_t listing = 0;  // 0: no pod target, `ip` it is
-    IpAddr ip;
+    uint32_t listing = 0;  // or the number of an address without a pod target, if `manual`
     bool ready = false;
     bool terminating = false;
-    friend bool operator==(const Entry&, const Entry&) = default;
+    bool manual = false;
+    friend auto operator<=>(const Entry&, const Entry&) = default;
   };
   struct Slice {
     std::string ns;
@@ -112,6 +119,7 @@ class ServiceIndex {
     BootTime to = BootTime::Max();
     uint32_t service = 0;
   };
+  const IpAddr& ManualAddress(const Entry& entry) const { return manual_ips_[entry.listing]; }
   const absl::flat_hash_map<std::string, Slice>& slices() const { return slices_; }
   const absl::flat_hash_map<IpAddr, std::vector<ManualSpan>>& manual() const { return manual_; }
 
@@ -125,11 +133,18 @@ class ServiceIndex {
   uint32_t InternListing(uint32_t service, uint32_t tenancy, bool ready, const Tenancies& tenancies,
                          BootTime observed);
   void Settle(Listing& listing, bool terminating, BootTime observed);
+  BootTime OldestIn(uint32_t listing) const;
+  uint32_t InternManual(const IpAddr& ip);
   void SetManual(const IpAddr& ip, uint32_t service, bool listed, BootTime observed);
 
   const FeedLog& feed_;
   SlotPool<Listing> listings_;
   SlotPool<ServiceSpan> spans_;
+  // When listings with an unseen start were first listed: few, beside the others.
+  absl::flat_hash_map<uint32_t, BootTime> unseen_starts_;
+  // Addresses that slices list without a pod: few, and numbered to keep Entry small.
+  std::vector<IpAddr> manual_ips_;
+  absl::flat_hash_map<IpAddr, uint32_t> manual_ids_;
   std::vector<Service> services_ = std::vector<Service>(1);
   absl::flat_hash_map<std::string, uint32_t> by_name_;
   absl::flat_hash_map<std::string, Slice> slices_;  // by "namespace/name"

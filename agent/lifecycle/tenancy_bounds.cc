@@ -30,8 +30,10 @@ PodEnding TenancyBounds::EndingOf(uint32_t tenancy) const {
 }
 
 TimeBounds TenancyBounds::DeletionOf(const PodRecord& pod) const {
-  if (!pod.facts.deletion_requested.is_set()) return {BootTime::Max(), BootTime::Max()};
-  return DeletionBounds(pod.facts, pod_feed_.NewsFloor(pod.facts.deletion_told), rules_);
+  const PodFacts& facts = pod.facts;
+  const BootTime told =
+      facts.deletion_requested.is_set() ? facts.deletion_told : facts.deleted_told;
+  return DeletionBounds(facts, told.is_set() ? pod_feed_.NewsFloor(told) : BootTime(), rules_);
 }
 
 BootTime TenancyBounds::EarliestEnd(uint32_t tenancy) const {

@@ -19,7 +19,7 @@ TEST(FeedGapTest, DeletionHiddenByAGapLiesBehindItsBegin) {
   // It may have been force-deleted, and nobody saw it: it may go on serving, though hardly.
   EXPECT_EQ(story.Released("a"), "[43 -]");
   ExpectWho(story, kX,
-            {{42.9, "a!"}, {43, "a? nobody gap"}, {59.9, "a? nobody gap"}, {60, "a? nobody"}});
+            {{42.9, "a!"}, {43, "a?~ nobody gap"}, {59.9, "a?~ nobody gap"}, {60, "a?- nobody"}});
   const AddressFacts facts = story.lifecycle().At(Ip(kX), At(70));
   EXPECT_EQ(facts.last.evidence, "missing from a new list");
   EXPECT_EQ(facts.last.likely_released, At(59.9));

@@ -21,6 +21,12 @@ bool Ended(const PodChange& pod) {
   return pod.phase == PodPhase::kSucceeded || pod.phase == PodPhase::kFailed;
 }
 
+// A gap's begin is kept in whole milliseconds before the receipt.
+int64_t GapOf(const PodChange& pod, int64_t told) {
+  const int64_t hidden = told - pod.not_before.nanos();
+  return told - (hidden + kMs - 1) / kMs * kMs;
+}
+
 std::string Line(const std::string& uid, bool sure, bool in, bool out, int64_t from, int64_t to) {
   return fmt::format("{}{}{}[{} {}] ", uid, sure ? "!" : "?", !out ? "" : in ? "~" : "-", from, to);
 }
@@ -72,9 +78,13 @@ int64_t NaiveOracle::AliveOf(const std::string& uid) const {
 std::pair<int64_t, int64_t> NaiveOracle::RequestOf(const std::string& uid) const {
   for (const News& one : news_) {
     const PodChange* pod = std::get_if<PodChange>(&one.change);
-    if (pod == nullptr || pod->pod.uid.value() != uid || !pod->deletion_requested.is_set())
-      continue;
+    if (pod == nullptr || pod->pod.uid.value() != uid) continue;
     const int64_t told = one.observed.nanos();
+    if (pod->deleted && !pod->deletion_requested.is_set()) {
+      const int64_t hidden = pod->not_before.is_set() ? GapOf(*pod, told) - kDelay : kNever;
+      return {std::min(Floor(Feed::kPods, told), hidden), told};
+    }
+    if (!pod->deletion_requested.is_set()) continue;
     const int64_t second = pod->deletion_requested.nanos();
     const int64_t to = std::min(told, second + kGrain + kClock);
     return {std::min(to, std::max(second - kClock, Floor(Feed::kPods, told))), to};
@@ -118,7 +128,7 @@ NaiveOracle::Claim NaiveOracle::ClaimOf(const std::string& uid, const IpAddr& ip
     }
     if (pod->deleted) {
       deleted = at;
-      if (pod->not_before.is_set()) gap = pod->not_before.nanos();
+      if (pod->not_before.is_set()) gap = GapOf(*pod, at);
     }
     if (std::find(pod->ips.begin(), pod->ips.end(), ip) != pod->ips.end() && claim.told == kNever) {
       claim.told = at;
