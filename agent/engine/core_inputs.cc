@@ -61,7 +61,7 @@ void Core::On(const BeliefSnapshot& snapshot, BootTime at) {
 }
 
 void Core::On(const Loss& loss, BootTime) {
-  lost_[loss.what] += loss.count;
+  if (loss.count > 0) lost_[loss.what] += loss.count;
   // How many is not known: the span is counted instead, apart from the rest.
   if (loss.count_unknown) ++lost_[loss.what + "_spans_unknown"];
   if (loss.what == "belief" && !loss.proxy_id.empty()) {

@@ -39,8 +39,15 @@ void ExportKnowledge(const Knowledge& known, const EndQueue& ends,
              inputs.push_back(
                  {told, Loss{.what = "belief", .from = from, .to = to, .proxy_id = proxy}});
            },
-       // A proxy's end is told by its ProxyChange.
-       .gone = [](const ProxyId&, BootTime) {}});
+       .gone =
+           [&](const ProxyId& proxy, BootTime when) {
+             // The table forgets a proxy long before its beliefs are forgotten.
+             if (known.proxies.Find(proxy) != nullptr) return;
+             ProxyChange ended;
+             ended.proxy.id = proxy;
+             ended.gone = true;
+             inputs.push_back({when, std::move(ended)});
+           }});
   // Stable: what one room told in its own order stays in that order.
   std::stable_sort(inputs.begin(), inputs.end(),
                    [](const Input& a, const Input& b) { return a.observed < b.observed; });

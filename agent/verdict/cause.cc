@@ -3,7 +3,7 @@
 namespace phantomd {
 namespace {
 
-Cause CauseOf(const Listing& listing) {
+Cause CauseOf(const ClusterEvidence& listing) {
   const ClusterBelief& belief = listing.belief;
   // Its hosts are those that clients asked for, kept for a while: nobody assigned them.
   if (belief.discovery == Discovery::kOriginalDst) return Cause::kClientAddress;
@@ -41,7 +41,7 @@ int Rank(Cause cause) {
 }
 
 // A cluster that means the new holder does not explain why the connection was meant for another.
-bool Agrees(const Listing& listing, const Possibility& chosen, const Evidence& evidence) {
+bool Agrees(const ClusterEvidence& listing, const Possibility& chosen, const Evidence& evidence) {
   if (chosen.destination != DestinationClass::kReused) return true;
   const size_t index = static_cast<size_t>(chosen.holder - evidence.address.holders.data());
   return MeaningUnder(&listing, index, evidence) == Meaning::kNotMeant;
@@ -59,8 +59,8 @@ Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
     if (to_explain) out.cause = Cause::kBypass;
     return out;
   }
-  const Listing* best = nullptr;
-  for (const Listing* candidate : candidates) {
+  const ClusterEvidence* best = nullptr;
+  for (const ClusterEvidence* candidate : candidates) {
     if (candidate == nullptr || !Agrees(*candidate, chosen, evidence)) continue;
     if (best == nullptr || Rank(CauseOf(*candidate)) < Rank(CauseOf(*best))) best = candidate;
   }

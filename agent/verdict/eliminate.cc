@@ -47,8 +47,9 @@ Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
       !evidence.answered_after && !SurelyLive(chosen, evidence)) {
     const bool reused =
         any([](const Possibility& p) { return p.destination == DestinationClass::kReused; });
-    const bool explained = std::any_of(evidence.listings.begin(), evidence.listings.end(),
-                                       [](const Listing& listing) { return listing.held(); });
+    const bool explained =
+        std::any_of(evidence.listings.begin(), evidence.listings.end(),
+                    [](const ClusterEvidence& listing) { return listing.held(); });
     wants.poll = reused || (evidence.address.ever_held && !explained);
   }
   return wants;

@@ -15,7 +15,7 @@ bool PlainlyLive(const Evidence& evidence) {
       address.holders[0].may_be_withdrawn) {
     return false;
   }
-  for (const Listing& listing : evidence.listings) {
+  for (const ClusterEvidence& listing : evidence.listings) {
     if (listing.meanings[0] == Meaning::kNotMeant) return false;
   }
   return true;
@@ -23,7 +23,7 @@ bool PlainlyLive(const Evidence& evidence) {
 
 void GatherListings(const BeliefFacts& facts, const Lifecycle& lifecycle, Evidence& evidence) {
   for (const ClusterBelief& belief : facts.clusters) {
-    Listing& listing = evidence.listings.emplace_back();
+    ClusterEvidence& listing = evidence.listings.emplace_back();
     listing.belief = belief;
     listing.service_known = !belief.service.empty() && lifecycle.ServiceKnown(belief.service);
     for (const PossibleHolder& holder : evidence.address.holders) {
@@ -39,7 +39,7 @@ void GatherEarlier(const Attempt& attempt, const Lifecycle& lifecycle, Evidence&
     if (tenancy.acquired.not_before > attempt.started) continue;
     EarlierTenancy earlier;
     earlier.withdrawn = lifecycle.WithdrawnBounds(tenancy.pod);
-    for (const Listing& listing : evidence.listings) {
+    for (const ClusterEvidence& listing : evidence.listings) {
       earlier.meant = earlier.meant ||
                       (!listing.belief.service.empty() &&
                        lifecycle.MeaningOf(listing.belief.service, tenancy.pod) == Meaning::kMeant);

@@ -18,7 +18,7 @@
 namespace phantomd {
 
 // One cluster of the proxy that lists, or listed, the destination around the SYN.
-struct Listing {
+struct ClusterEvidence {
   ClusterBelief belief;
   bool service_known = false;                // a slice of its Service was ever listed here
   absl::InlinedVector<Meaning, 2> meanings;  // of each of AddressFacts.holders, in that order
@@ -37,7 +37,7 @@ struct Evidence {
   bool proxy_known = false;
   bool belief_usable = false;   // a snapshot is close enough to the SYN to speak of it
   bool answered_after = false;  // a poll requested at or after the SYN was answered, or failed
-  absl::InlinedVector<Listing, 2> listings;
+  absl::InlinedVector<ClusterEvidence, 2> listings;
   bool has_original_dst = false;
   Layer original_dst_layer = Layer::kUnspecified;
   bool syn_before_horizon = false;      // an adopted SYN may be older than the index

@@ -26,7 +26,7 @@ UnknownReason ReasonOf(UntoldReason reason) {
 void AddPod(size_t index, const Evidence& evidence, const Candidates& candidates,
             Possibilities& out) {
   const PossibleHolder& holder = evidence.address.holders[index];
-  for (const Listing* candidate : candidates) {
+  for (const ClusterEvidence* candidate : candidates) {
     const auto add = [&](DestinationClass destination) {
       out.push_back(
           {.who = Who::kPod, .destination = destination, .holder = &holder, .listing = candidate});
@@ -41,7 +41,8 @@ void AddPod(size_t index, const Evidence& evidence, const Candidates& candidates
 }
 
 // An endpoint that another cluster of the mesh owns, as far as this one can tell.
-bool IsRemote(const Listing& listing, const AddressFacts& address, const JudgeContext& context) {
+bool IsRemote(const ClusterEvidence& listing, const AddressFacts& address,
+              const JudgeContext& context) {
   if (!listing.belief.mesh_cluster.empty() && !context.mesh_cluster.empty() &&
       listing.belief.mesh_cluster != context.mesh_cluster) {
     return true;
@@ -62,7 +63,7 @@ Possibility NoPod(const Evidence& evidence, const Candidates& candidates,
     return p;
   }
   if (address.listed_with_pod || address.in_pod_range) return p;
-  for (const Listing* candidate : candidates) {
+  for (const ClusterEvidence* candidate : candidates) {
     if (candidate == nullptr) continue;
     if (IsRemote(*candidate, address, context)) {
       p.destination = DestinationClass::kUnknown;

@@ -21,7 +21,7 @@ struct Possibility {
   DestinationClass destination = DestinationClass::kUnspecified;
   UnknownReason unknown_reason = UnknownReason::kUnspecified;  // with kUnknown
   const PossibleHolder* holder = nullptr;                      // with kPod
-  const Listing* listing = nullptr;  // the cluster that was used, if this is so
+  const ClusterEvidence* listing = nullptr;  // the cluster that was used, if this is so
   bool guessed = false;  // even alone it is only likely: the agent may be younger than the death
 };
 using Possibilities = absl::InlinedVector<Possibility, 4>;

@@ -7,7 +7,7 @@ namespace {
 
 // A belief that was known before the SYN and still seen after it surrounds the SYN; one known
 // before is earlier belief; one that only a later poll showed may have come afterwards.
-int Credibility(const Listing& listing, BootTime syn) {
+int Credibility(const ClusterEvidence& listing, BootTime syn) {
   if (!listing.belief.received_before) return 0;
   return listing.belief.last_seen >= syn ? 2 : 1;
 }
@@ -17,9 +17,10 @@ void NarrowByConnectCounts(Candidates& candidates) {
   const bool some_connected = std::any_of(candidates.begin(), candidates.end(),
                                           [](auto* c) { return c->belief.connects_around > 0; });
   if (!some_connected) return;
-  candidates.erase(std::remove_if(candidates.begin(), candidates.end(),
-                                  [](const Listing* c) { return c->belief.connects_around == 0; }),
-                   candidates.end());
+  candidates.erase(
+      std::remove_if(candidates.begin(), candidates.end(),
+                     [](const ClusterEvidence* c) { return c->belief.connects_around == 0; }),
+      candidates.end());
 }
 
 }  // namespace
@@ -28,12 +29,12 @@ Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
                              Nanos dropped_memory) {
   Candidates candidates;
   if (attempt.initiator != Initiator::kApplication) {
-    for (const Listing& listing : evidence.listings) {
+    for (const ClusterEvidence& listing : evidence.listings) {
       if (listing.held()) candidates.push_back(&listing);
     }
     NarrowByConnectCounts(candidates);
     if (candidates.empty()) {
-      for (const Listing& listing : evidence.listings) {
+      for (const ClusterEvidence& listing : evidence.listings) {
         if (attempt.started - listing.belief.gone_by <= dropped_memory) {
           candidates.push_back(&listing);
         }
@@ -54,7 +55,7 @@ Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
   return candidates;
 }
 
-Meaning MeaningUnder(const Listing* candidate, size_t holder, const Evidence& evidence) {
+Meaning MeaningUnder(const ClusterEvidence* candidate, size_t holder, const Evidence& evidence) {
   if (candidate == nullptr || candidate->belief.service.empty()) return Meaning::kNoOpinion;
   const Meaning meaning = candidate->meanings[holder];
   if (meaning == Meaning::kNotMeant && evidence.address.slices_broken) return Meaning::kNoOpinion;

@@ -17,12 +17,12 @@ namespace phantomd {
 
 // The candidates, the most credible first. Never empty: a null entry stands for "no cluster that we
 // know of", about which there is no opinion.
-using Candidates = absl::InlinedVector<const Listing*, 3>;
+using Candidates = absl::InlinedVector<const ClusterEvidence*, 3>;
 Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
                              Nanos dropped_memory);
 
 // Whether the candidate means holders[holder]. A pod that no slice of the Service lists is not
 // meant only if the slices could be read.
-Meaning MeaningUnder(const Listing* candidate, size_t holder, const Evidence& evidence);
+Meaning MeaningUnder(const ClusterEvidence* candidate, size_t holder, const Evidence& evidence);
 
 }  // namespace phantomd

@@ -128,7 +128,7 @@ class EvidenceBuilder {
   }
 
   static void AddListing(const Cluster& c, Evidence& out) {
-    Listing& listing = out.listings.emplace_back();
+    ClusterEvidence& listing = out.listings.emplace_back();
     listing.service_known = c.service_known && !c.service.empty();
     listing.belief = {.cluster = c.name,
                       .service = c.service,
