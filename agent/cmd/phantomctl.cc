@@ -25,11 +25,11 @@ void AddGlobalOptions(CLI::App& app, CommandOptions& options) {
                                                                         {"json", Format::kJson},
                                                                         {"yaml", Format::kYaml}}))
       ->option_text("table|wide|json|yaml [table]");
-  app.add_option("--tls-ca", options.agents.tls_ca,
+  app.add_option("--tls_ca", options.agents.tls_ca,
                  "PEM file: the CA of the agents at HOST:PORT; without it they are asked in clear "
                  "text");
-  app.add_option("--tls-cert", options.agents.tls_cert, "PEM file: certificate to show to agents");
-  app.add_option("--tls-key", options.agents.tls_key, "PEM file: its key");
+  app.add_option("--tls_cert", options.agents.tls_cert, "PEM file: certificate to show to agents");
+  app.add_option("--tls_key", options.agents.tls_key, "PEM file: its key");
   app.add_option_function<double>(
          "--timeout",
          [&options](double seconds) {

@@ -142,7 +142,7 @@ TEST_F(PhantomctlTest, WrongUsageIsExitTwo) {
                                              {"connections", "-f", "--limit", "3"},
                                              {"connections", "--limit", "many"},
                                              {"status", "--timeout", "0"},
-                                             {"status", "--tls-cert", "c.pem"},
+                                             {"status", "--tls_cert", "c.pem"},
                                              {"--address", "nonsense", "status"}}) {
     const Ran ran = Run(arguments);
     EXPECT_EQ(ran.code, 2) << ::testing::PrintToString(arguments) << ran.out;

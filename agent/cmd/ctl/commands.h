@@ -23,7 +23,7 @@ struct CommandOptions {
   Format format = Format::kTable;
   std::string filter;        // rollouts, connections
   std::string since, until;  // connections: times of the SYN
-  uint32_t limit = 100;      // connections; 0: all
+  uint32_t limit = 0;        // connections; 0: all
   bool follow = false;       // connections: as they are judged
   std::string rollout;       // rollout
   std::string address, at;   // explain

@@ -1,0 +1,75 @@
+// Agent: all of phantomd, wired together: the edges with their threads, the core thread, the
+// servers and the recording.
+//
+// Stop() ends them in the order in which nothing is lost: the edges first, then the core, which
+// judges what is left, then the writer, which flushes it, and the servers last.
+//
+// Owned by one thread, which starts and stops it.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "absl/status/statusor.h"
+#include "agent/base/clock.h"
+#include "agent/cmd/daemon/core_loop.h"
+#include "agent/cmd/daemon/flags.h"
+#include "agent/envoy/envoy_edge.h"
+#include "agent/kube/kube_edge.h"
+#include "agent/recording/recording_sink.h"
+#include "agent/recording/writer_thread.h"
+#include "agent/serve/metrics_server.h"
+#include "agent/serve/server.h"
+
+namespace phantomd {
+
+class Agent {
+ public:
+  // One clear sentence about what is missing: a privilege, a kernel feature, an address, a file.
+  static absl::StatusOr<std::unique_ptr<Agent>> Start(const Flags& flags);
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  void Stop();
+
+ private:
+  explicit Agent(const Flags& flags);
+  absl::Status StartServers();
+  absl::Status StartRecording();
+  void StartEdges();
+  void RunCore();
+  AgentHealth HealthOfEdges() const;
+
+  const Flags flags_;
+  const SystemClock clock_;
+  const BootTime started_;
+  const Header header_;
+
+  // Between the threads.
+  Mailbox<EdgePost> inbox_;
+  Mailbox<AdminChange> admin_targets_;
+  ExplainQuestions questions_;
+  Published<PollDemand> demand_;
+  Published<Report> report_;
+  Published<AgentHealth> health_;
+  std::atomic<bool> stopping_{false};
+
+  // Recording; null without.
+  std::unique_ptr<RecordingSink> recording_;
+  std::unique_ptr<WriterThread> writer_;
+
+  // Of the core thread, once it runs.
+  Engine engine_;
+  std::unique_ptr<Probe> probe_;
+
+  std::unique_ptr<PhantomServer> server_;
+  std::unique_ptr<MetricsServer> metrics_;
+  std::unique_ptr<EnvoyEdge> envoy_;
+  std::unique_ptr<KubeEdge> kube_;
+  std::thread core_;
+};
+
+}  // namespace phantomd

@@ -1,0 +1,114 @@
+#include "agent/cmd/daemon/core_loop.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace phantomd {
+
+CoreLoop::CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels,
+                   std::function<void()> demand_changed, std::function<AgentHealth()> edges_health)
+    : engine_(engine),
+      node_(node),
+      channels_(channels),
+      demand_changed_(std::move(demand_changed)),
+      edges_health_(std::move(edges_health)) {
+  Publish(engine_.now());
+}
+
+void CoreLoop::Step(BootTime now) {
+  Consume(now);
+  // Whatever is consumed later gets a later stamp.
+  engine_.Post({Edge::kProbe, now});
+  for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
+  engine_.Advance();
+  const bool targets_waited = !targets_.empty();
+  OfferTargets();
+  const bool demand_is_new = engine_.demand() != told_demand_;
+  if (demand_is_new) {
+    told_demand_ = engine_.demand();
+    channels_.demand.Set(std::make_shared<const PollDemand>(told_demand_));
+  }
+  if (demand_is_new || targets_waited) demand_changed_();
+  Answer();
+  if (now - published_ >= kPublishInterval) Publish(now);
+}
+
+void CoreLoop::Finish(BootTime now) {
+  Consume(now);
+  engine_.Post({Edge::kProbe, BootTime::Max()});
+  for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
+  engine_.Advance();
+  engine_.Finish();
+  Answer();
+  Publish(now);
+}
+
+void CoreLoop::Consume(BootTime now) {
+  node_.Consume(now, [&](ProbeOutput output) {
+    if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
+      TakeProxy(std::move(*proxy), now);
+    } else if (auto* attempt = std::get_if<Attempt>(&output)) {
+      engine_.Post({Edge::kProbe, Input{now, std::move(*attempt)}});
+    } else {
+      engine_.Post({Edge::kProbe, Input{now, std::get<Loss>(std::move(output))}});
+    }
+  });
+}
+
+void CoreLoop::TakeProxy(DiscoveredProxy proxy, BootTime now) {
+  engine_.Post({Edge::kProbe, Input{now, ProxyChange{proxy.proxy, proxy.gone}}});
+  AdminChange change;
+  change.gone = proxy.gone;
+  change.target.pid = static_cast<pid_t>(proxy.process_id);
+  change.target.bootstrap_path = PathInProcess(proxy.bootstrap_path, proxy.process_id);
+  change.target.bootstrap_inline = std::move(proxy.bootstrap_inline);
+  change.target.proxy = std::move(proxy.proxy);
+  targets_.push_back(std::move(change));
+}
+
+void CoreLoop::OfferTargets() {
+  while (!targets_.empty() && channels_.admin_targets.TryPost(targets_.front())) {
+    targets_.pop_front();
+  }
+}
+
+void CoreLoop::Answer() {
+  for (const auto& question : channels_.questions.TakeAll()) {
+    const BootTime time = question->time.is_set() ? question->time : engine_.now();
+    question->answer.set_value(engine_.Explain(question->address, time));
+  }
+}
+
+void CoreLoop::Publish(BootTime now) {
+  published_ = now;
+  AgentHealth health = edges_health_();
+  std::vector<std::string> limitations = node_.Limitations();
+  limitations.insert(limitations.end(), health.limitations.begin(), health.limitations.end());
+  health.limitations = std::move(limitations);
+  health.mailbox_blocked["core"] = channels_.inbox.blocked();
+  SayNewLimitations(health.limitations);
+  channels_.health.Set(std::make_shared<const AgentHealth>(std::move(health)));
+  channels_.report.Set(engine_.MakeReport());
+}
+
+void CoreLoop::SayNewLimitations(const std::vector<std::string>& limitations) {
+  for (const std::string& sentence : limitations) {
+    if (std::find(said_.begin(), said_.end(), sentence) == said_.end()) {
+      spdlog::warn("{}", sentence);
+    }
+  }
+  said_ = limitations;
+}
+
+std::string PathInProcess(const std::string& path, uint32_t process_id) {
+  const std::string root = fmt::format("/proc/{}/root", process_id);
+  const std::string cwd = fmt::format("/proc/{}/cwd/", process_id);
+  if (path.starts_with(root + "/")) return path.substr(root.size());
+  if (path.starts_with(cwd)) return path.substr(cwd.size());
+  return path;
+}
+
+}  // namespace phantomd

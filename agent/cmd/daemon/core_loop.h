@@ -1,0 +1,83 @@
+// CoreLoop is the one writer: it takes what the edges learned, lets the engine judge, and publishes
+// what is known.
+//
+// One Step() is one round: consume the kernel's records, drain the mailbox, advance, tell the Envoy
+// edge what to poll, answer questions, publish the report (at most once a second). It never waits
+// for the Envoy edge, which itself may wait for this loop's mailbox: what that edge has no room for
+// is kept and offered again.
+//
+// Thread-compatible: Step() and Finish() on one thread, which owns the engine.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "agent/base/mailbox.h"
+#include "agent/base/published.h"
+#include "agent/engine/engine.h"
+#include "agent/envoy/admin_target.h"
+#include "agent/probe/probe.h"
+#include "agent/serve/agent_health.h"
+#include "agent/serve/explain_question.h"
+
+namespace phantomd {
+
+// Where connections and proxies come from: the kernel, or a test.
+class NodeSource {
+ public:
+  virtual ~NodeSource() = default;
+  virtual void Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) = 0;
+  virtual std::vector<std::string> Limitations() const = 0;
+};
+
+// What the loop shares with the other threads. All must outlive it.
+struct CoreChannels {
+  Mailbox<EdgePost>& inbox;
+  Mailbox<AdminChange>& admin_targets;
+  ExplainQuestions& questions;
+  Published<PollDemand>& demand;
+  Published<Report>& report;
+  Published<AgentHealth>& health;
+};
+
+class CoreLoop {
+ public:
+  static constexpr Nanos kPublishInterval = std::chrono::seconds(1);
+
+  // `demand_changed` is called after each change of the demand or the targets; `edges_health` tells
+  // how the other edges fare. Publishes at once.
+  CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels,
+           std::function<void()> demand_changed, std::function<AgentHealth()> edges_health);
+
+  void Step(BootTime now);
+  // The other edges have stopped: takes what is left, judges everything and publishes it.
+  void Finish(BootTime now);
+
+ private:
+  void Consume(BootTime now);
+  void TakeProxy(DiscoveredProxy proxy, BootTime now);
+  void OfferTargets();
+  void Answer();
+  void Publish(BootTime now);
+  void SayNewLimitations(const std::vector<std::string>& limitations);
+
+  Engine& engine_;
+  NodeSource& node_;
+  const CoreChannels channels_;
+  const std::function<void()> demand_changed_;
+  const std::function<AgentHealth()> edges_health_;
+
+  std::deque<AdminChange> targets_;  // for which the Envoy edge has had no room yet
+  PollDemand told_demand_;
+  BootTime published_;
+  std::vector<std::string> said_;  // limitations that were logged
+};
+
+// A path as the process with this ID sees it, of one that leads through /proc/<pid>/root or cwd.
+std::string PathInProcess(const std::string& path, uint32_t process_id);
+
+}  // namespace phantomd

@@ -1,0 +1,192 @@
+#include "agent/cmd/daemon/flags.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <climits>
+#include <sstream>
+#include <utility>
+
+#include "agent/base/ip_addr.h"
+#include "agent/base/strings.h"
+
+namespace phantomd {
+namespace {
+
+std::string HostName() {
+  char name[HOST_NAME_MAX + 1] = {};
+  return gethostname(name, sizeof(name) - 1) == 0 ? name : "";
+}
+
+// A flag whose value is a duration of at least `least`.
+CLI::Option* AddDuration(CLI::App& app, const std::string& name, Nanos* out, Nanos least,
+                         const std::string& fallback, const std::string& help) {
+  return app
+      .add_option_function<std::string>(
+          name,
+          [=](const std::string& text) {
+            const auto duration = ParseDuration(text);
+            if (!duration.ok()) {
+              throw CLI::ValidationError(name, std::string(duration.status().message()));
+            }
+            if (*duration < least) {
+              throw CLI::ValidationError(name, fmt::format("{} is too short", text));
+            }
+            *out = *duration;
+          },
+          help)
+      ->option_text(fmt::format("DURATION [{}]", fallback));
+}
+
+void AddFeedFlags(CLI::App& app, Flags& flags, std::vector<std::string>& feeds) {
+  app.add_option("--feed", feeds,
+                 "Where pods, EndpointSlices and Nodes come from. file:PATH, once per kind: what "
+                 "`kubectl get KIND -A -o json --watch --output-watch-events` prints, followed as "
+                 "it grows. none: no pod is known")
+      ->option_text("file:PATH|none [none]");
+  app.add_option("--pod_scope", flags.settings.pod_scope,
+                 "Which pods the feed tells of: all of the cluster, or those of this node beside "
+                 "the EndpointSlices of the cluster")
+      ->check(CLI::IsMember({"cluster", "endpointslices"}))
+      ->option_text("cluster|endpointslices [cluster]");
+  app.add_option("--node_name", flags.node_name, "The Node that the agent runs on")
+      ->option_text("NAME [the host's name]");
+  app.add_option("--pod_cidrs", flags.settings.pod_cidrs,
+                 "Address ranges of pods, beside those that Nodes tell")
+      ->delimiter(',')
+      ->check([](const std::string& text) {
+        const auto range = IpPrefix::Parse(text);
+        return range.ok() ? std::string() : std::string(range.status().message());
+      })
+      ->option_text("CIDR,... [none]");
+}
+
+void AddServeFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--listen", flags.listen, "Where gRPC is served: Unix sockets and TCP addresses")
+      ->delimiter(',')
+      ->option_text("unix:PATH|HOST:PORT,... [unix:/run/phantomd/phantomd.sock]");
+  app.add_option("--tls_cert", flags.tls_cert,
+                 "PEM file: certificate for the TCP addresses, which are in clear text without it")
+      ->option_text("FILE");
+  app.add_option("--tls_key", flags.tls_key, "PEM file: its key")->option_text("FILE");
+  app.add_option("--tls_client_ca", flags.tls_client_ca,
+                 "PEM file: only clients with a certificate of this CA are served on TCP")
+      ->option_text("FILE");
+  app.add_option("--metrics_listen", flags.metrics_listen,
+                 "Where /metrics is served over HTTP; none: nowhere")
+      ->option_text("[HOST]:PORT|none [:9479]");
+  app.add_option("--record", flags.record,
+                 "File for everything that the engine is told, for `phantomctl replay`; an old one "
+                 "is overwritten")
+      ->option_text("FILE");
+  app.add_option("--log_level", flags.log_level, "The least that is logged, on standard error")
+      ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
+      ->option_text("debug|info|warning|error [info]");
+}
+
+void AddJudgingFlags(CLI::App& app, Flags& flags) {
+  constexpr Nanos kAny{0}, kSome{1};
+  Settings& s = flags.settings;
+  AddDuration(app, "--judgement_delay", &s.judgement_delay, kAny, "3s",
+              "How long an attempt waits for news about its instant");
+  AddDuration(app, "--max_hold", &s.max_hold, kAny, "60s",
+              "The longest that an attempt waits for a poll or for the end of a pod");
+  AddDuration(app, "--max_gap_hold", &s.max_gap_hold, kAny, "120s",
+              "The longest that an attempt waits behind a broken feed");
+  AddDuration(app, "--feed_delay", &s.feed_delay, kAny, "2s",
+              "How old news may be when the feed brings it");
+  AddDuration(app, "--typical_delay", &s.typical_delay, kAny, "100ms",
+              "How old news usually is when the feed brings it");
+  AddDuration(app, "--clock_error", &s.clock_error, kAny, "500ms",
+              "How far the clocks of nodes may be apart");
+  AddDuration(app, "--horizon", &s.horizon, kSome, "6h",
+              "How far back the agent remembers who held an address");
+  app.add_option("--admin_ports", flags.admin_ports,
+                 "Where to look for the admin API of a proxy whose bootstrap does not tell")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 65535))
+      ->option_text("PORT,... [15000,9901,19000]");
+}
+
+// Empty: all well. Else what is wrong.
+std::string TakeFeeds(const std::vector<std::string>& feeds, Flags& flags) {
+  constexpr std::string_view kFile = "file:";
+  for (const std::string& feed : feeds) {
+    if (feed == "none") {
+      if (feeds.size() > 1) return "--feed: none excludes every other feed";
+    } else if (feed.starts_with(kFile) && feed.size() > kFile.size()) {
+      flags.feed_files.push_back(feed.substr(kFile.size()));
+    } else {
+      return fmt::format("--feed: {} is not a feed that this version can follow: file:PATH or none",
+                         feed);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<Nanos> ParseDuration(std::string_view text) {
+  static constexpr std::pair<std::string_view, int64_t> kUnits[] = {{"ns", 1},
+                                                                    {"us", 1'000},
+                                                                    {"ms", 1'000'000},
+                                                                    {"s", 1'000'000'000},
+                                                                    {"m", 60'000'000'000},
+                                                                    {"h", 3'600'000'000'000}};
+  constexpr double kMost = 10.0 * 365 * 86400 * 1e9;  // ten years
+  const absl::Status wrong = absl::InvalidArgumentError(
+      fmt::format("\"{}\" is no duration: a number and ns, us, ms, s, m or h", text));
+  if (text == "0") return Nanos(0);
+  double sum = 0;
+  std::string_view rest = text;
+  if (rest.empty()) return wrong;
+  while (!rest.empty()) {
+    double number = 0;
+    const auto [end, error] =
+        std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
+    if (error != std::errc() || number < 0) return wrong;
+    rest.remove_prefix(static_cast<size_t>(end - rest.data()));
+    const size_t letters = std::min(rest.find_first_of("0123456789."), rest.size());
+    const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& u) {
+      return u.first == rest.substr(0, letters);
+    });
+    if (unit == std::end(kUnits)) return wrong;
+    sum += number * static_cast<double>(unit->second);
+    rest.remove_prefix(letters);
+  }
+  if (!(sum <= kMost)) return wrong;
+  return Nanos(static_cast<int64_t>(sum));
+}
+
+std::variant<Flags, Leave> ParseFlags(int argc, const char* const* argv) {
+  CLI::App app(
+      "Watches every connection that the proxies of this node open, and tells which went to "
+      "addresses that were already dead, and why. Needs root and a kernel from 5.15 on with BTF.",
+      "phantomd");
+  app.set_version_flag("--version", std::string("phantomd " PHANTOMD_VERSION));
+  app.footer(
+      "Durations: 3s, 500ms, 2m, 1h30m. Exit codes: 0 stopped by a signal, 1 failed, 2 usage.");
+  app.get_formatter()->column_width(34);
+  Flags flags;
+  flags.node_name = HostName();
+  std::vector<std::string> feeds;
+  AddFeedFlags(app, flags, feeds);
+  AddServeFlags(app, flags);
+  AddJudgingFlags(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const int code = app.exit(error, out, err) == 0 ? 0 : 2;
+    return Leave{code, code == 0 ? out.str() : err.str()};
+  }
+  if (const std::string wrong = TakeFeeds(feeds, flags); !wrong.empty()) {
+    return Leave{2, wrong + "\n"};
+  }
+  if (flags.metrics_listen == "none") flags.metrics_listen.clear();
+  return flags;
+}
+
+}  // namespace phantomd
