@@ -8,9 +8,19 @@ namespace {
 
 constexpr size_t kRecent = 20;
 
-std::string HealthOf(const ClusterBelief& belief, BootTime time) {
-  if (belief.gone_by <= time || belief.hold == Hold::kDropped) return "dropped";
-  return belief.hold == Hold::kHostSet ? "held by the proxy" : "assigned";
+// How the cluster held the endpoint at `time`, with the checks that it failed as last told.
+std::string HealthOf(const Knowledge& known, const Believer& believer, BootTime time) {
+  const ClusterBelief& last = believer.belief;
+  if (time < last.first_seen) return "not yet listed";
+  if (last.gone_by <= time) return "dropped";
+  std::string health = "assigned";
+  for (const ClusterBelief& then :
+       known.belief.At(believer.proxy, believer.address, time).clusters) {
+    if (then.cluster == last.cluster && then.hold == Hold::kHostSet) health = "held by the proxy";
+  }
+  if (last.failed_outlier_check) health += ", ejected as an outlier";
+  if (last.failed_active_health_check) health += ", failed its health check";
+  return health;
 }
 
 bool Matches(const SocketAddr& asked, const SocketAddr& address) {
@@ -35,7 +45,7 @@ std::vector<AddressExplanation::BeliefLine> BeliefLines(const Knowledge& known,
     line.first_seen = belief.first_seen;
     line.last_seen = belief.last_seen;
     if (belief.gone_by != BootTime::Max()) line.gone_by = belief.gone_by;
-    line.health = HealthOf(belief, time);
+    line.health = HealthOf(known, believer, time);
   }
   std::stable_sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
     return std::tie(a.proxy_name, a.proxy_id, a.cluster, a.address, b.first_seen) <

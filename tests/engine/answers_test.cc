@@ -62,7 +62,7 @@ TEST_F(AnswersTest, TheRolloutSumsWhatItsDepartingPodCost) {
 }
 
 TEST_F(AnswersTest, AttemptsAreTheSumOverTheirClasses) {
-  const StatusReport& status = run.engine->MakeReport()->status;
+  const StatusReport status = run.engine->MakeReport()->status;
   EXPECT_EQ(status.attempts, 5u);
   EXPECT_EQ(status.attempts_by_class, (Counts{{"DEAD", 3}, {"LIVE", 1}, {"WITHDRAWN", 1}}));
 }
@@ -159,7 +159,7 @@ TEST(StrandedTest, AConnectionThatOutlivesItsPodIsCountedForItsRollout) {
   s.Add(Edge::kProbe, {Seconds(25), end});
   SceneRun run(s);
   run.Replay(s).Finish();
-  const RolloutReport& rollout = run.engine->MakeReport()->rollouts.at(0);
+  const RolloutReport rollout = run.engine->MakeReport()->rollouts.at(0);
   EXPECT_EQ(rollout.stranded, 1u);
   EXPECT_EQ(rollout.stranded_by_end, (Counts{{"RESET", 1}}));
 }
