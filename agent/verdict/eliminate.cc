@@ -60,7 +60,7 @@ Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
 Judgement Eliminate(const Attempt& attempt, const Evidence& evidence, const JudgeContext& context) {
   Judgement out;
   Verdict& verdict = out.verdict;
-  if (evidence.address.before_horizon || evidence.syn_before_horizon) {
+  if (!evidence.pods_told || evidence.address.before_horizon || evidence.syn_before_horizon) {
     verdict.destination = DestinationClass::kUnknown;
     verdict.unknown_reason = UnknownReason::kBeforeHorizon;
     return out;

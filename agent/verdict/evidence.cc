@@ -55,6 +55,8 @@ Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& l
                 const Belief& belief) {
   Evidence evidence;
   evidence.address = lifecycle.At(attempt.destination.ip, attempt.started);
+  evidence.pods_told = lifecycle.feed(Feed::kPods).ever_synced;
+  evidence.slices_told = lifecycle.feed(Feed::kSlices).ever_synced;
   evidence.proxy_known = !proxy.empty();
   evidence.syn_before_horizon =
       attempt.adopted && attempt.started - kLongestSyn < lifecycle.horizon();

@@ -33,7 +33,9 @@ struct EarlierTenancy {
 };
 
 struct Evidence {
-  AddressFacts address;  // at the SYN
+  AddressFacts address;     // at the SYN
+  bool pods_told = true;    // the first list of pods is complete: before that nothing is known
+  bool slices_told = true;  // the same of slices: which Services there are
   bool proxy_known = false;
   bool belief_usable = false;   // a snapshot is close enough to the SYN to speak of it
   bool answered_after = false;  // a poll requested at or after the SYN was answered, or failed

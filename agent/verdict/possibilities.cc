@@ -65,6 +65,12 @@ Possibility NoPod(const Evidence& evidence, const Candidates& candidates,
   if (address.listed_with_pod || address.in_pod_range) return p;
   for (const ClusterEvidence* candidate : candidates) {
     if (candidate == nullptr) continue;
+    if (!candidate->belief.service.empty() && !evidence.slices_told) {
+      p.destination =
+          DestinationClass::kUnknown;  // a Service, but of which cluster nobody told yet
+      p.unknown_reason = UnknownReason::kBeforeHorizon;
+      return p;
+    }
     if (IsRemote(*candidate, address, context)) {
       p.destination = DestinationClass::kUnknown;
       p.unknown_reason = UnknownReason::kRemoteCluster;

@@ -23,36 +23,47 @@ void NarrowByConnectCounts(Candidates& candidates) {
       candidates.end());
 }
 
+// Clusters of equal rank stay in the order of the evidence, in which they lie in memory. (Unlike
+// std::stable_sort, std::sort allocates nothing.)
+template <typename Before>
+void SortBy(Candidates& candidates, Before before) {
+  std::sort(candidates.begin(), candidates.end(),
+            [&](const ClusterEvidence* a, const ClusterEvidence* b) {
+              if (before(*a, *b)) return true;
+              return !before(*b, *a) && a < b;
+            });
+}
+
+Candidates Holding(const Evidence& evidence, BootTime syn) {
+  Candidates out;
+  for (const ClusterEvidence& cluster : evidence.listings) {
+    if (cluster.held()) out.push_back(&cluster);
+  }
+  NarrowByConnectCounts(out);
+  SortBy(out,
+         [&](const auto& a, const auto& b) { return Credibility(a, syn) > Credibility(b, syn); });
+  return out;
+}
+
+// The latest removal explains it best; that none of them was used stays possible.
+Candidates LatelyHolding(const Evidence& evidence, BootTime syn, Nanos dropped_memory) {
+  Candidates out;
+  for (const ClusterEvidence& cluster : evidence.listings) {
+    if (syn - cluster.belief.gone_by <= dropped_memory) out.push_back(&cluster);
+  }
+  SortBy(out, [](const auto& a, const auto& b) { return a.belief.gone_by > b.belief.gone_by; });
+  out.push_back(nullptr);
+  return out;
+}
+
 }  // namespace
 
 Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
                              Nanos dropped_memory) {
-  Candidates candidates;
-  if (attempt.initiator != Initiator::kApplication) {
-    for (const ClusterEvidence& listing : evidence.listings) {
-      if (listing.held()) candidates.push_back(&listing);
-    }
-    NarrowByConnectCounts(candidates);
-    if (candidates.empty()) {
-      for (const ClusterEvidence& listing : evidence.listings) {
-        if (attempt.started - listing.belief.gone_by <= dropped_memory) {
-          candidates.push_back(&listing);
-        }
-      }
-      if (!candidates.empty()) {
-        std::stable_sort(candidates.begin(), candidates.end(), [](auto* a, auto* b) {
-          return a->belief.gone_by > b->belief.gone_by;  // the latest removal explains it best
-        });
-        candidates.push_back(nullptr);
-        return candidates;
-      }
-    }
-  }
-  if (candidates.empty()) candidates.push_back(nullptr);
-  std::stable_sort(candidates.begin(), candidates.end(), [&](auto* a, auto* b) {
-    return a && b && Credibility(*a, attempt.started) > Credibility(*b, attempt.started);
-  });
-  return candidates;
+  if (attempt.initiator == Initiator::kApplication) return {nullptr};
+  Candidates holding = Holding(evidence, attempt.started);
+  if (!holding.empty()) return holding;
+  return LatelyHolding(evidence, attempt.started, dropped_memory);
 }
 
 Meaning MeaningUnder(const ClusterEvidence* candidate, size_t holder, const Evidence& evidence) {

@@ -177,6 +177,14 @@ TEST(DemoSceneTest, HealthChecksAndDownstreamHalvesAreCountedApart) {
             (Counts{{"INTERCEPTED", 1}, {"PROXY_CONTROL", 1}}));
 }
 
+TEST(DemoSceneTest, WithoutAFeedNothingIsKnown) {
+  Scene s;
+  s.At(1).Proxy("webapp");
+  s.At(2).Polled("webapp", {{"catalog", {kOld}}});
+  EXPECT_EQ(VerdictAt(s, 15, kOld, kAbandoned, 1), "UNKNOWN_DESTINATION ABANDONED");
+  EXPECT_EQ(VerdictAt(s, 15, "10.96.0.10", kEstablished, 0.001), "UNKNOWN_DESTINATION ESTABLISHED");
+}
+
 TEST(DemoSceneTest, BeforeTheFirstSyncNothingIsKnown) {
   Scene s;
   s.At(1).Proxy("webapp");

@@ -68,6 +68,8 @@ class EvidenceBuilder {
   }
   // Facts that do not follow from the tenancies.
   AddressFacts facts;
+  bool pods_told = true;
+  bool slices_told = true;
   bool belief_usable = true;
   bool answered_after = true;
   bool proxy_known = true;
@@ -79,6 +81,8 @@ class EvidenceBuilder {
   Evidence Build(BootTime syn) const {
     Evidence out;
     out.address = facts;
+    out.pods_told = pods_told;
+    out.slices_told = slices_told;
     out.proxy_known = proxy_known;
     out.belief_usable = belief_usable;
     out.answered_after = answered_after;

@@ -75,6 +75,21 @@ TEST(Rule5Test, BeforeTheHorizonNothingIsKnown) {
   EXPECT_EQ(verdict.cause, Cause::kUnspecified);
 }
 
+TEST(Rule5Test, BeforeTheFirstListOfPodsNothingIsKnown) {
+  EvidenceBuilder known;
+  known.pods_told = false;
+  EXPECT_EQ(Decide(known, {}).verdict.destination, kUnknown);
+  EXPECT_EQ(Decide(known, {}).verdict.unknown_reason, UnknownReason::kBeforeHorizon);
+}
+
+TEST(Rule5Test, BeforeTheFirstListOfSlicesNoServiceIsAnotherClusters) {
+  EvidenceBuilder known;
+  known.slices_told = false;
+  known.Listed({.name = "c", .service = "shop/catalog", .service_known = false});
+  EXPECT_EQ(Decide(known, {}).verdict.destination, kUnknown);
+  EXPECT_EQ(Decide(known, {}).verdict.unknown_reason, UnknownReason::kBeforeHorizon);
+}
+
 TEST(Rule5Test, AnAdoptedSynMayBeOlderThanTheIndex) {
   const Attempt attempt = Connect{.syn = 10, .outcome = kAbandoned, .adopted = true}.attempt();
   Evidence evidence = DeadPod().Build(attempt.started);

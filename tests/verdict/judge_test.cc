@@ -1,0 +1,113 @@
+// Judge over a real Lifecycle and Belief: it reads the right facts, names who held the address when
+// the outcome came, and allocates nothing for a LIVE attempt.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <new>
+
+#include "agent/verdict/verdict.h"
+#include "tests/testing/scene.h"
+
+namespace {
+size_t allocations = 0;
+}  // namespace
+
+void* operator new(size_t size) {
+  ++allocations;
+  if (void* p = std::malloc(size)) return p;
+  throw std::bad_alloc();
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+
+namespace phantomd::testing {
+namespace {
+
+class JudgeTest : public ::testing::Test {
+ protected:
+  static Lifecycle::Options Options(const Scene& scene) {
+    return {.feed_delay = scene.header.settings.feed_delay,
+            .typical_delay = scene.header.settings.typical_delay,
+            .clock_error = scene.header.settings.clock_error};
+  }
+  JudgeTest() : lifecycle(Options(scene), scene.header.offset) {}
+
+  void Learn() {
+    for (const Scene::Event& event : scene.Events()) {
+      const BootTime at = event.input.observed;
+      if (auto* pod = std::get_if<PodChange>(&event.input.value)) lifecycle.Apply(*pod, at);
+      if (auto* slice = std::get_if<SliceChange>(&event.input.value)) lifecycle.Apply(*slice, at);
+      if (auto* feed = std::get_if<FeedChange>(&event.input.value)) lifecycle.Apply(*feed, at);
+      if (auto* end = std::get_if<PodEnd>(&event.input.value)) lifecycle.Apply(*end, at);
+      if (auto* s = std::get_if<BeliefSnapshot>(&event.input.value)) belief.Apply(*s);
+    }
+  }
+  static Attempt To(const char* ip, double syn, double end, Outcome outcome) {
+    Attempt attempt;
+    attempt.initiator = Initiator::kProxy;
+    attempt.destination = {Ip(ip), Scene::kPort};
+    attempt.started = Seconds(syn);
+    attempt.ended = Seconds(end);
+    attempt.outcome = outcome;
+    return attempt;
+  }
+  Judgement Decide(const Attempt& attempt) {
+    return Judge(attempt, Scene::ProxyIdOf("webapp"), lifecycle, belief, {});
+  }
+
+  Scene scene;
+  Lifecycle lifecycle;
+  Belief belief;
+};
+
+TEST_F(JudgeTest, ALiveAttemptAllocatesNothing) {
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Runs({"b", "10.0.0.2"}).Slice("catalog", {"a", "b"});
+  scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1", "10.0.0.2"}}});
+  scene.At(30).Polled("webapp", {{"catalog", {"10.0.0.1", "10.0.0.2"}}});
+  Learn();
+  const Attempt attempt = To("10.0.0.1", 10, 10.001, Outcome::kEstablished);
+  const ProxyId proxy = Scene::ProxyIdOf("webapp");
+  Judge(attempt, proxy, lifecycle, belief,
+        {});  // the index composes a pod's name once between news
+  const size_t before = allocations;
+  const Judgement judgement = Judge(attempt, proxy, lifecycle, belief, {});
+  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(judgement.verdict.destination, DestinationClass::kLive);
+  EXPECT_EQ(judgement.verdict.certainty, Certainty::kCertain);
+}
+
+TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  scene.At(10).Terminates("a").Slice("catalog", {});
+  scene.At(12).Ends("a", 11.9).Deleted("a");
+  scene.At(15).Runs({"b", "10.0.0.1", "billing"});
+  scene.At(30).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  Learn();
+  Attempt attempt = To("10.0.0.1", 12.5, 19.6, Outcome::kEstablished);
+  attempt.syn_retransmits = 3;
+  const Verdict verdict = Decide(attempt).verdict;
+  EXPECT_EQ(verdict.destination, DestinationClass::kDead);
+  EXPECT_EQ(verdict.last_holder, lifecycle.FindPod(Scene::UidOf("a")));
+  EXPECT_EQ(verdict.holder_at_outcome, lifecycle.FindPod(Scene::UidOf("b")));
+  attempt.outcome = Outcome::kAbandoned;
+  attempt.ended = Seconds(13.5);
+  EXPECT_EQ(Decide(attempt).verdict.holder_at_outcome, PodHandle::kNone);
+}
+
+TEST_F(JudgeTest, AnAdoptedSynIsJudgedOnlyIfTheIndexReachesBackThatFar) {
+  scene.At(100).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(101).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  scene.At(400).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  Learn();
+  Attempt attempt = To("10.0.0.1", 226.9, 227, Outcome::kEstablished);
+  attempt.adopted = true;
+  EXPECT_EQ(Decide(attempt).verdict.unknown_reason, UnknownReason::kBeforeHorizon);
+  attempt.started = Seconds(227.1);
+  attempt.ended = Seconds(227.2);
+  EXPECT_EQ(Decide(attempt).verdict.destination, DestinationClass::kLive);
+  EXPECT_EQ(Decide(attempt).verdict.certainty, Certainty::kInferred);
+}
+
+}  // namespace
+}  // namespace phantomd::testing
