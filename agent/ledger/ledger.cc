@@ -14,8 +14,9 @@
 namespace phantomd {
 namespace {
 
-// Departures of one kind and target within a minute of the previous one are one change.
-constexpr Nanos kQuiet = std::chrono::minutes(1);
+// A pod that leaves within a minute of the previous one belongs to the same change, and it may take
+// another minute until that is settled: after both, no pod joins any more.
+constexpr Nanos kQuiet = std::chrono::minutes(2);
 
 bool TellsOfDeparture(DestinationClass destination) {
   return destination == DestinationClass::kWithdrawn || IsPhantom(destination);
@@ -156,8 +157,8 @@ class Ledger::Impl {
       last_left = std::max(last_left, pod.left.not_after);
       all_dead &= pod.released.not_after <= now;
     }
-    const bool final = change.superseded.is_set() || (all_dead && now >= last_left + kQuiet);
-    if (!final) return;
+    const bool final = change.superseded.is_set() || all_dead;
+    if (!final || now < last_left + kQuiet) return;
     bool all_closed = true;
     std::vector<WindowFigures> windows;
     for (const OneWindow& window : Windows(departed, Sum(change), lifecycle, belief)) {

@@ -84,9 +84,9 @@ class Ledger {
   void ProxyGone(const ProxyId& proxy, BootTime when);
 
   // Closes windows that have ended by now; call it after news. A window is final, and observed once
-  // in the window histogram, when the change is superseded, or when all its pods are dead and none
-  // has left for a minute: until then another pod may go and open it again. `proxies`: the local
-  // ones, those that ended lately too.
+  // in the window histogram, when the change is superseded or all its pods are dead, two minutes
+  // after the last one left: until then another pod may join the change and open it again.
+  // `proxies`: the local ones, those that ended lately too.
   void UpdateWindows(const Lifecycle& lifecycle, const Belief& belief,
                      const std::vector<ProxyId>& proxies, BootTime now);
   // Forgets what has not been counted since `horizon`, and the series of proxies that have been

@@ -106,13 +106,13 @@ TEST_F(WindowsTest, NotFinishedWhileAPodStillRuns) {
   EXPECT_TRUE(scene_.Figures("a", 120).finished.is_set());
 }
 
-TEST_F(WindowsTest, EachIsObservedOnceWhenNothingLeftForAMinute) {
-  for (double t = 106; t < 160; t += 1) scene_.Update(t);
-  EXPECT_EQ(Observed(), 0u);  // another pod may still go
-  for (double t = 160; t < 170; t += 1) scene_.Update(t);
+TEST_F(WindowsTest, EachIsObservedOnceWhenNoPodCanJoinAnyMore) {
+  for (double t = 106; t < 220; t += 1) scene_.Update(t);
+  EXPECT_EQ(Observed(), 0u);
+  for (double t = 220; t < 230; t += 1) scene_.Update(t);
   EXPECT_EQ(Observed(), 1u);  // q is still open
-  scene_.Proxy("q").Changed(171, "catalog: 10.0.0.2:80");
-  for (double t = 171; t < 180; t += 1) scene_.Update(t);
+  scene_.Proxy("q").Changed(231, "catalog: 10.0.0.2:80");
+  for (double t = 231; t < 240; t += 1) scene_.Update(t);
   EXPECT_EQ(Observed(), 2u);
   const MetricCells cells = scene_.ledger.Cells();
   ASSERT_EQ(cells.windows.size(), 1u);
@@ -120,11 +120,16 @@ TEST_F(WindowsTest, EachIsObservedOnceWhenNothingLeftForAMinute) {
   EXPECT_EQ(cells.windows[0].destination_workload, "catalog");
 }
 
-TEST_F(WindowsTest, ASupersededChangeIsFinalAtOnce) {
-  scene_.Runs(107, "e", "10.0.0.5", "v3");
-  scene_.Leaves(108, "c");
-  ASSERT_TRUE(scene_.ChangeOf("a", 109).superseded.is_set());
-  scene_.Update(109);
+TEST_F(WindowsTest, ASupersededChangeIsFinalThoughAPodOfItLivesOn) {
+  scene_.Runs(107, "d", "10.0.0.4", "v2");
+  scene_.Leaves(108, "b");  // and never dies
+  scene_.Proxy("p").Changed(109, "catalog: 10.0.0.3:80");
+  scene_.Update(300);
+  EXPECT_EQ(Observed(), 0u);
+  scene_.Runs(301, "e", "10.0.0.5", "v3");
+  scene_.Leaves(302, "c");
+  ASSERT_TRUE(scene_.ChangeOf("a", 303).superseded.is_set());
+  scene_.Update(303);
   EXPECT_EQ(Observed(), 1u);  // p's window of the first change
 }
 
@@ -196,14 +201,35 @@ TEST_F(WindowsTest, ABeliefInTheNextOwnerIsNotTheOldOnes) {
   EXPECT_EQ(Window("p", 152).closed, At(101.02));
 }
 
+TEST_F(WindowsTest, WhoLearnsAnAddressForItsNextOwnerHasNoWindow) {
+  scene_.Proxy("r").Complete(50, "catalog: 10.0.0.2:80");
+  scene_.Runs(150, "c2", "10.0.0.1", "v2");
+  scene_.Proxy("r").Changed(151, "catalog: 10.0.0.1:80 10.0.0.2:80");
+  scene_.Update(152);
+  EXPECT_FALSE(Window("r", 152).opened.is_set());
+}
+
+TEST_F(WindowsTest, ASettledChangeThatGetsAnotherPodIsLookedAtAgain) {
+  scene_.Proxy("q").Changed(107, "catalog: 10.0.0.2:80");
+  scene_.Update(250);
+  EXPECT_EQ(Observed(), 2u);
+  scene_.Leaves(300, "b");
+  WorkloadChange change = scene_.ChangeOf("a", 301);
+  change.pods.push_back(scene_.Handle("b"));
+  const ChangeFigures figures =
+      scene_.ledger.FiguresOf(change, scene_.lifecycle, scene_.belief, At(301));
+  ASSERT_EQ(figures.windows.size(), 2u);
+  EXPECT_FALSE(figures.windows[0].closed.is_set());
+}
+
 TEST_F(WindowsTest, SettledWindowsStayThoughTheBeliefIsForgotten) {
   scene_.Proxy("q").Changed(107, "catalog: 10.0.0.2:80");
-  scene_.Update(170);
-  const WindowFigures before = Window("p", 170);
-  const BootTime finished = scene_.Figures("a", 170).finished;
+  scene_.Update(250);
+  const WindowFigures before = Window("p", 250);
+  const BootTime finished = scene_.Figures("a", 250).finished;
   scene_.belief.Compact(At(400));
   EXPECT_TRUE(scene_.belief.HistoryOf(Ip("10.0.0.1")).empty());
-  scene_.Count("p", 172, "a", DestinationClass::kDead);
+  scene_.Count("p", 252, "a", DestinationClass::kDead);
   const WindowFigures after = Window("p", 400);
   EXPECT_EQ(after.closed, before.closed);
   EXPECT_EQ(after.phantoms, 1u);
