@@ -142,6 +142,26 @@ TEST(Rule3Test, ADroppedBeliefTellsWhatWasMeantButNotSurely) {
   EXPECT_EQ(Decide(known, {96, kEstablished}).verdict.destination, kLive);
 }
 
+TEST(Rule3Test, TheStaleHolderHadEndedByTheSyn) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {19, 20}});
+  known.Held({.pod = 2, .acquired = {21, 25}});
+  const Verdict verdict = Decide(known, {22, kAbandoned}).verdict;
+  EXPECT_EQ(verdict.destination, kDead);
+  EXPECT_EQ(verdict.last_holder, static_cast<PodHandle>(1))
+      << "2 may hold it by now, but is not dead";
+}
+
+TEST(Rule3Test, TheStaleHolderIsNotTheOneThatHoldsIt) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {19, 20}});
+  known.Held({.pod = 2, .acquired = {29, 30}, .released = {39, 45}});
+  known.Listed({.name = "catalog", .service = "shop/catalog", .means = {{2, kNot}}});
+  const Verdict verdict = Decide(known, {40, kEstablished}).verdict;
+  EXPECT_EQ(verdict.destination, kReused);
+  EXPECT_EQ(verdict.last_holder, static_cast<PodHandle>(1));
+}
+
 TEST(Rule3Test, TheStaleHolderIsTheOneThatWasMeant) {
   EvidenceBuilder known;
   known.Held({.pod = 1, .released = {19, 20}});
