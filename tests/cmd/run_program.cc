@@ -31,10 +31,14 @@ std::string ReadWhole(int fd) {
   return out;
 }
 
+std::string BinaryFolder() {
+  const char* build = std::getenv("PHANTOMD_BUILD_DIR");
+  return std::string(build != nullptr ? build : ".") + "/bin/";
+}
+
 pid_t Spawn(const std::string& program, const std::vector<std::string>& arguments, int in, int out,
             int err) {
-  const char* build = std::getenv("PHANTOMD_BUILD_DIR");
-  const std::string path = std::string(build != nullptr ? build : ".") + "/bin/" + program;
+  const std::string path = PathOf(program);
   std::vector<char*> argv = {const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
@@ -63,6 +67,10 @@ int WaitFor(pid_t pid) {
 }
 
 }  // namespace
+
+std::string PathOf(const std::string& program) {
+  return program.starts_with('/') ? program : BinaryFolder() + program;
+}
 
 Ran RunProgram(const std::string& program, const std::vector<std::string>& arguments,
                const std::string& input) {

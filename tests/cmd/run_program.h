@@ -14,7 +14,10 @@ struct Ran {
   std::string err;
 };
 
-// bin/`program` of this build; time zone UTC. `input` is its standard input.
+// bin/`program` of this build, or what an absolute path names.
+std::string PathOf(const std::string& program);
+
+// Runs PathOf(program) in the time zone UTC. `input` is its standard input.
 Ran RunProgram(const std::string& program, const std::vector<std::string>& arguments,
                const std::string& input = "");
 

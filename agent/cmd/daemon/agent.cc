@@ -1,5 +1,6 @@
 #include "agent/cmd/daemon/agent.h"
 
+#include <fmt/format.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -82,6 +83,12 @@ Agent::Agent(const Flags& flags)
           Engine::JudgedSink()) {}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Flags& flags) {
+  if (geteuid() != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("phantomd needs root: it reads the kernel's records and enters the proxies' "
+                    "network namespaces; this is user {}",
+                    geteuid()));
+  }
   std::unique_ptr<Agent> agent(new Agent(flags));
   auto probe = Probe::Start(ProbeOptions(), agent->started_);
   if (!probe.ok()) return probe.status();

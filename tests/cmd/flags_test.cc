@@ -1,0 +1,142 @@
+#include "agent/cmd/daemon/flags.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace phantomd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::variant<Flags, Leave> Parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "phantomd");
+  return ParseFlags(static_cast<int>(arguments.size()), arguments.data());
+}
+
+Flags Parsed(const std::vector<const char*>& arguments) {
+  auto parsed = Parse(arguments);
+  if (const auto* leave = std::get_if<Leave>(&parsed)) {
+    ADD_FAILURE() << leave->text;
+    return {};
+  }
+  return std::get<Flags>(parsed);
+}
+
+TEST(FlagsTest, DefaultsAreThoseThatTheHelpPrints) {
+  const Flags flags = Parsed({});
+  EXPECT_EQ(flags.settings, Settings());
+  EXPECT_TRUE(flags.feed_files.empty());
+  EXPECT_THAT(flags.listen, ElementsAre("unix:/run/phantomd/phantomd.sock"));
+  EXPECT_EQ(flags.metrics_listen, ":9479");
+  EXPECT_THAT(flags.admin_ports, ElementsAre(15000, 9901, 19000));
+  EXPECT_NE(flags.node_name, "");
+  EXPECT_EQ(flags.record, "");
+  const auto help = Parse({"--help"});
+  for (const char* text : {"[3s]", "[60s]", "[120s]", "[2s]", "[100ms]", "[500ms]", "[6h]",
+                           "[:9479]", "[15000,9901,19000]", "[cluster]"}) {
+    EXPECT_THAT(std::get<Leave>(help).text, HasSubstr(text));
+  }
+}
+
+TEST(FlagsTest, EveryFlagReachesItsSetting) {
+  const Flags flags = Parsed({"--feed=file:/f/pods.json",
+                              "--feed",
+                              "file:/f/slices.json",
+                              "--pod_scope=endpointslices",
+                              "--node_name=n1",
+                              "--listen=unix:/a.sock,127.0.0.1:1",
+                              "--tls_cert=c",
+                              "--tls_key=k",
+                              "--tls_client_ca=ca",
+                              "--metrics_listen=none",
+                              "--admin_ports=1,65535",
+                              "--judgement_delay=1s",
+                              "--max_hold=2s",
+                              "--max_gap_hold=3s",
+                              "--feed_delay=4s",
+                              "--typical_delay=5ms",
+                              "--clock_error=6ms",
+                              "--pod_cidrs=10.0.0.0/8,fd00::/64",
+                              "--horizon=1h30m",
+                              "--record=/r",
+                              "--log_level=debug"});
+  EXPECT_THAT(flags.feed_files, ElementsAre("/f/pods.json", "/f/slices.json"));
+  EXPECT_EQ(flags.node_name, "n1");
+  EXPECT_THAT(flags.listen, ElementsAre("unix:/a.sock", "127.0.0.1:1"));
+  EXPECT_EQ(flags.tls_cert + flags.tls_key + flags.tls_client_ca, "ckca");
+  EXPECT_EQ(flags.metrics_listen, "");
+  EXPECT_THAT(flags.admin_ports, ElementsAre(1, 65535));
+  const Settings expected{.judgement_delay = std::chrono::seconds(1),
+                          .max_hold = std::chrono::seconds(2),
+                          .max_gap_hold = std::chrono::seconds(3),
+                          .feed_delay = std::chrono::seconds(4),
+                          .typical_delay = std::chrono::milliseconds(5),
+                          .clock_error = std::chrono::milliseconds(6),
+                          .horizon = std::chrono::minutes(90),
+                          .pod_scope = "endpointslices",
+                          .pod_cidrs = {"10.0.0.0/8", "fd00::/64"}};
+  EXPECT_EQ(flags.settings, expected);
+  EXPECT_EQ(flags.record, "/r");
+  EXPECT_EQ(flags.log_level, "debug");
+}
+
+TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {
+  const struct {
+    std::vector<const char*> arguments;
+    const char* named;
+  } kCases[] = {
+      {{"--feed=kubernetes"}, "--feed: kubernetes is not a feed that this version can follow"},
+      {{"--feed=file:"}, "--feed: file: is not a feed"},
+      {{"--feed=none", "--feed=file:/x"}, "--feed: none excludes every other feed"},
+      {{"--max_hold=soon"}, "--max_hold: \"soon\" is no duration"},
+      {{"--max_hold=-1s"}, "--max_hold: \"-1s\" is no duration"},
+      {{"--horizon=0"}, "--horizon: 0 is too short"},
+      {{"--pod_cidrs=10.0.0.0/99"}, "--pod_cidrs"},
+      {{"--admin_ports=0"}, "--admin_ports"},
+      {{"--admin_ports=70000"}, "--admin_ports"},
+      {{"--pod_scope=node"}, "--pod_scope"},
+      {{"--log_level=loud"}, "--log_level"},
+      {{"--haunt"}, "--haunt"},
+      {{"stray"}, "stray"},
+  };
+  for (const auto& c : kCases) {
+    const auto parsed = Parse(c.arguments);
+    ASSERT_TRUE(std::holds_alternative<Leave>(parsed)) << c.named;
+    EXPECT_EQ(std::get<Leave>(parsed).code, 2) << c.named;
+    EXPECT_THAT(std::get<Leave>(parsed).text, HasSubstr(c.named));
+  }
+}
+
+TEST(FlagsTest, VersionIsExitZero) {
+  const auto parsed = Parse({"--version"});
+  EXPECT_EQ(std::get<Leave>(parsed).code, 0);
+  EXPECT_THAT(std::get<Leave>(parsed).text, ::testing::StartsWith("phantomd "));
+}
+
+TEST(DurationTest, TakesEveryUnitAndSums) {
+  const struct {
+    const char* text;
+    int64_t nanos;
+  } kCases[] = {{"0", 0},
+                {"0s", 0},
+                {"7ns", 7},
+                {"2us", 2'000},
+                {"500ms", 500'000'000},
+                {"1.5s", 1'500'000'000},
+                {"2m", 120'000'000'000},
+                {"6h", 21'600'000'000'000},
+                {"1h30m", 5'400'000'000'000}};
+  for (const auto& c : kCases) {
+    const auto duration = ParseDuration(c.text);
+    ASSERT_TRUE(duration.ok()) << c.text;
+    EXPECT_EQ(duration->count(), c.nanos) << c.text;
+  }
+  for (const char* text :
+       {"", "3", "s", "3 s", "3sec", "-3s", "1e3s", "nans", "infs", "99999999h", "3s4"}) {
+    EXPECT_FALSE(ParseDuration(text).ok()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace phantomd

@@ -1,0 +1,132 @@
+// phantomd as a process with its real probes: how it starts, refuses to, and ends.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "agent/serve/metrics_server.h"
+#include "tests/cmd/run_program.h"
+#include "tests/serve/test_server.h"
+
+namespace phantomd {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Ran;
+using testing::RunningProgram;
+using testing::RunProgram;
+
+class PhantomdTest : public ::testing::Test {
+ protected:
+  std::vector<std::string> Arguments(std::vector<std::string> more = {}) const {
+    std::vector<std::string> out = {"--listen", Address(), "--metrics_listen=none",
+                                    "--node_name=n1"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+  }
+  std::string Address() const { return "unix:" + folder_ / "phantomd.sock"; }
+  Ran Ctl(std::vector<std::string> arguments) const {
+    arguments.insert(arguments.begin(), {"--address", Address()});
+    return RunProgram("phantomctl", arguments);
+  }
+  // Returns when the agent answers; its first report is there before its socket.
+  void WaitUntilItAnswers() const {
+    for (int i = 0; i < 1000; ++i) {
+      if (Ctl({"status"}).code == 0) return;
+    }
+    FAIL() << "phantomd does not answer";
+  }
+  static size_t Lines(const std::string& text) {
+    return static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  }
+
+  const testing::TempFolder folder_;
+};
+
+TEST_F(PhantomdTest, AnswersUntilSigtermAndLeavesAWholeRecordingAndNoSocket) {
+  const std::string recording = folder_ / "node.rec";
+  RunningProgram agent("phantomd", Arguments({"--record", recording}));
+  WaitUntilItAnswers();
+  EXPECT_THAT(Ctl({"status"}).out, HasSubstr("n1, phantomd"));
+  EXPECT_THAT(Ctl({"explain", "192.0.2.1"}).out, HasSubstr("No pod is known to have held it."));
+  agent.Signal(SIGTERM);
+  EXPECT_EQ(agent.Wait(), 0) << agent.Errors();
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "phantomd.sock"));
+  const Ran replay = RunProgram("phantomctl", {"replay", recording});
+  EXPECT_EQ(replay.code, 0);
+  EXPECT_EQ(replay.err, "");
+  EXPECT_THAT(replay.out, HasSubstr("n1, phantomd"));
+}
+
+TEST_F(PhantomdTest, SecondAgentIsTurnedAwayAndTouchesNothingOfTheFirst) {
+  const std::string recording = folder_ / "node.rec";
+  RunningProgram first("phantomd", Arguments({"--record", recording}));
+  WaitUntilItAnswers();
+  const Ran second = RunProgram("phantomd", Arguments({"--record", recording}));
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr(Address() + ": another agent is running and answers there"));
+  EXPECT_EQ(Lines(second.err), 1u) << second.err;
+  EXPECT_EQ(Ctl({"status"}).code, 0);
+  first.Signal(SIGINT);
+  EXPECT_EQ(first.Wait(), 0) << first.Errors();
+  EXPECT_EQ(RunProgram("phantomctl", {"replay", recording}).code, 0);
+}
+
+TEST_F(PhantomdTest, WhatItCannotHaveIsOneSentenceAndExitOne) {
+  const Published<Report> report;
+  const Published<AgentHealth> health;
+  const auto taken = MetricsServer::Start("127.0.0.1:0", report, health);
+  ASSERT_TRUE(taken.ok());
+  const std::string port = "127.0.0.1:" + std::to_string((*taken)->port());
+  const struct {
+    std::vector<std::string> arguments;
+    std::string named;
+  } kCases[] = {
+      {Arguments({"--record", folder_ / "none/node.rec"}), folder_ / "none/node.rec"},
+      {{"--listen", Address(), "--metrics_listen", port}, port},
+      {{"--listen", "unix:" + folder_ / std::string(120, 'x'), "--metrics_listen=none"},
+       "a socket's path has"},
+      {Arguments({"--tls_cert", "/none/cert.pem", "--tls_key", "/none/key.pem"}), "/none/cert.pem"},
+  };
+  for (const auto& c : kCases) {
+    const Ran ran = RunProgram("phantomd", c.arguments);
+    EXPECT_EQ(ran.code, 1) << c.named;
+    EXPECT_THAT(ran.err, HasSubstr(c.named));
+    EXPECT_EQ(Lines(ran.err), 1u) << ran.err;
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "phantomd.sock")) << c.named;
+  }
+}
+
+TEST_F(PhantomdTest, MissingFeedFileIsNamedInTheStatus) {
+  const std::string pods = folder_ / "pods.json";
+  RunningProgram agent("phantomd", Arguments({"--feed", "file:" + pods}));
+  WaitUntilItAnswers();
+  std::string status;
+  for (int i = 0; i < 1000 && status.find(pods) == std::string::npos; ++i) {
+    status = Ctl({"status"}).out;
+  }
+  EXPECT_THAT(status, HasSubstr("pods    not synced: " + pods));
+}
+
+TEST_F(PhantomdTest, WithoutPrivilegeItSaysWhatItNeeds) {
+  // In a user namespace of its own it is nobody, whatever it is outside.
+  std::vector<std::string> arguments = {"--user", testing::PathOf("phantomd")};
+  for (const std::string& argument : Arguments()) arguments.push_back(argument);
+  const Ran ran = RunProgram("/usr/bin/unshare", arguments);
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("root"));
+  EXPECT_EQ(Lines(ran.err), 1u) << ran.err;
+}
+
+TEST_F(PhantomdTest, WrongFlagIsExitTwo) {
+  const Ran ran = RunProgram("phantomd", {"--feed=kubernetes"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("--feed: kubernetes is not a feed"));
+  EXPECT_EQ(RunProgram("phantomd", {"--help"}).code, 0);
+}
+
+}  // namespace
+}  // namespace phantomd
