@@ -52,6 +52,10 @@ class Lifecycle::Impl::Exporter {
   Exporter(const Impl& impl, const ExportSink& sink) : impl_(impl), sink_(sink) {}
 
   void Run() {
+    for (const auto& [key, slice] : impl_.services.slices()) {
+      BootTime& last = last_told_[slice.service];
+      last = std::max(last, slice.told);
+    }
     CollectFeeds();
     CollectNodes();
     for (uint32_t slot = 1; slot < impl_.pods.end(); ++slot) {
@@ -141,10 +145,8 @@ class Lifecycle::Impl::Exporter {
       span(older.in_told, older.out_told, older.by_removal, older.by_terminating);
     }
     if (!listing.ever_ready || listing.unseen_start) say(impl_.services.FirstListed(id), kUnready);
-    for (const auto& [key, slice] : impl_.services.slices()) {
-      if (listing.slices == 0) break;
-      if (slice.service == listing.service) last = std::max(last, slice.told);
-    }
+    // The slices that list it now have all been told by then.
+    if (listing.slices > 0) last = std::max(last, last_told_[listing.service]);
     entries_.push_back({last, What::kRememberedGone, order, id});
   }
 
@@ -171,10 +173,7 @@ class Lifecycle::Impl::Exporter {
       BootTime gone = span.to;
       if (gone == BootTime::Max()) {
         // Still listed: by the slices as they are now, the last of which has been told by then.
-        gone = span.from;
-        for (const auto* slice : slices_) {
-          if (slice->service == span.service) gone = std::max(gone, slice->told);
-        }
+        gone = std::max(span.from, last_told_[span.service]);
       }
       entries_.push_back({span.from, What::kManual, i, i});
       entries_.push_back(
@@ -304,6 +303,7 @@ class Lifecycle::Impl::Exporter {
   const Impl& impl_;
   const ExportSink& sink_;
   std::vector<Entry> entries_;
+  absl::flat_hash_map<uint32_t, BootTime> last_told_;  // of each Service's slices
   std::vector<const std::vector<NodeIndex::Told>*> nodes_;
   std::vector<const ServiceIndex::Slice*> slices_;
   std::vector<std::pair<IpAddr, ServiceIndex::ManualSpan>> manual_;
