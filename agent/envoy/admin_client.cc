@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <string_view>
 #include <utility>
 
@@ -71,8 +70,8 @@ struct AdminClient::Transfer {
 
 AdminClient::AdminClient(AdminClientOptions options, const Clock& clock)
     : options_(options), clock_(clock) {
-  static std::once_flag once;
-  std::call_once(once, [] { PHANTOMD_CHECK(curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK); });
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);  // once a process
+  PHANTOMD_CHECK(initialised == CURLE_OK);
   multi_ = curl_multi_init();
   PHANTOMD_CHECK(multi_ != nullptr);
 }
