@@ -86,10 +86,10 @@ void CoreLoop::Publish(BootTime now) {
   published_ = now;
   AgentHealth health = edges_health_();
   std::vector<std::string> limitations = node_.Limitations();
+  SayNewLimitations(limitations);  // the other edges log their own
   limitations.insert(limitations.end(), health.limitations.begin(), health.limitations.end());
   health.limitations = std::move(limitations);
   health.mailbox_blocked["core"] = channels_.inbox.blocked();
-  SayNewLimitations(health.limitations);
   channels_.health.Set(std::make_shared<const AgentHealth>(std::move(health)));
   channels_.report.Set(engine_.MakeReport());
 }

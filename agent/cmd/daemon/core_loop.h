@@ -74,7 +74,7 @@ class CoreLoop {
   std::deque<AdminChange> targets_;  // for which the Envoy edge has had no room yet
   PollDemand told_demand_;
   BootTime published_;
-  std::vector<std::string> said_;  // limitations that were logged
+  std::vector<std::string> said_;  // limitations of the node that were logged
 };
 
 // A path as the process with this ID sees it, of one that leads through /proc/<pid>/root or cwd.
