@@ -61,7 +61,7 @@ class Lifecycle {
   WallOffset wall_offset() const;
 
   // Forgets what ended before `horizon`: instants before it are BEFORE_HORIZON from now on, never
-  // "dead".
+  // "dead". A deleted pod whose end has no upper bound goes once its deletion lies before it.
   void Compact(BootTime horizon);
   BootTime horizon()
       const;  // the earliest instant that is answered: first sync, or the last Compact
@@ -79,7 +79,9 @@ class Lifecycle {
   // The pod's last withdrawal; not_after Max: in service, or never was.
   TimeBounds WithdrawnBounds(PodHandle pod) const;
   absl::InlinedVector<IpAddr, 2> AddressesOf(PodHandle pod) const;
-  TimeBounds ReleasedBounds(PodHandle pod) const;  // dead; not_after Max: not known
+  // Dead; not_after Max: not known, and for a pod deleted while it ran (by force, or unseen in a
+  // gap) never known: whoever waits for it needs another reason to stop.
+  TimeBounds ReleasedBounds(PodHandle pod) const;
   // The latest end at which the pod surely is dead: not_after of ReleasedBounds.
 
   // The change that takes or took this pod away; null while it stays, or when its departure is not
