@@ -37,8 +37,10 @@ void Append(const simdjson::dom::element& value, size_t indent, bool on_open_lin
   if (IsEmpty(value)) {
     *out += (value.type() == element_type::OBJECT ? "{}\n" : "[]\n");
   } else if (value.type() == element_type::OBJECT) {
+    // A copy: the result that get_object() returns is gone before the loop begins.
+    const simdjson::dom::object object = value.get_object().value_unsafe();
     bool first = on_open_line;
-    for (const auto& [key, member] : value.get_object().value_unsafe()) {
+    for (const auto& [key, member] : object) {
       if (!first) *out += margin;
       first = false;
       *out += std::string(key) + ":";
@@ -49,7 +51,8 @@ void Append(const simdjson::dom::element& value, size_t indent, bool on_open_lin
       Append(member, member.type() == element_type::ARRAY ? indent : indent + 2, false, out);
     }
   } else if (value.type() == element_type::ARRAY) {
-    for (const auto& item : value.get_array().value_unsafe()) {
+    const simdjson::dom::array array = value.get_array().value_unsafe();
+    for (const auto& item : array) {
       *out += margin + "- ";
       Append(item, indent + 2, true, out);
     }
