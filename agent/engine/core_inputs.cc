@@ -20,6 +20,11 @@ void Core::On(const Attempt& attempt, BootTime at) {
   const BootTime end = std::max(attempt.started, attempt.ended);
   const BootTime due = end + header_.settings.judgement_delay;
   if (at > due) LateAt(at).Count("attempt");
+  if (attempt.initiator == Initiator::kIntercepted ||
+      attempt.initiator == Initiator::kProxyControl) {
+    ledger_.CountNotJudged(attempt);  // no news changes that: nothing to wait for
+    return;
+  }
   held_.Add(attempt, at, due);
   while (held_.size() > options_.max_held) {
     LateAt(at).Count("attempt_judged_early");

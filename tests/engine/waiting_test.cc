@@ -40,6 +40,16 @@ TEST_F(WaitingTest, AnAttemptIsJudgedOnceItsOutcomeIsJudgementDelayOld) {
   EXPECT_TRUE(Play().Judged(0)) << "due 3 s after its outcome at 11 s";
 }
 
+TEST_F(WaitingTest, WhatIsNeverJudgedDoesNotWait) {
+  scene.At(10).Connects("webapp", kOld, kAbandoned, 1, Initiator::kProxyControl);
+  scene.At(10).Connects("webapp", kOld, kEstablished, 1, Initiator::kIntercepted);
+  Tick(12);
+  const auto report = Play().engine->MakeReport();
+  EXPECT_EQ(report->status.held, 0u) << "health checks go on for ever: they must not hold anything";
+  EXPECT_EQ(report->status.not_judged, 2u);
+  EXPECT_EQ(report->status.attempts, 0u);
+}
+
 TEST_F(WaitingTest, NewsObservedAtTheDueInstantComesTooLate) {
   scene.At(10).Connects("webapp", kOld, kRefused, 0);
   scene.At(13).Ends("old", 9);
