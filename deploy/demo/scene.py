@@ -286,7 +286,7 @@ class Scene:
             with open(self.control_plane.access_log, encoding="utf-8") as log:
                 return len(log.readlines()) == self.sidecar.http_requests()
 
-        processes.wait_until("Envoy has written its access log", complete, 10.0)
+        processes.wait_until("Envoy has written its access log", complete, 30.0)
         with open(self.control_plane.access_log, encoding="utf-8") as log:
             return [json.loads(line) for line in log]
 
