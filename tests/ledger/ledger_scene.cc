@@ -24,7 +24,7 @@ void LedgerScene::TellSlice(double t) {
   slice.service = "catalog";
   slice.ports = {{"http", 80}};
   for (const auto& [name, pod] : pods_) {
-    if (pod.gone) continue;
+    if (pod.gone || pod.change.pod.workload.name != "catalog") continue;
     SliceChange::Endpoint& endpoint = slice.endpoints.emplace_back();
     endpoint.addresses = pod.change.ips;
     endpoint.ready = pod.ready;
@@ -35,10 +35,10 @@ void LedgerScene::TellSlice(double t) {
 }
 
 void LedgerScene::Runs(double t, const std::string& name, const std::string& ip,
-                       const std::string& revision) {
+                       const std::string& revision, const std::string& workload) {
   Pod& pod = pods_[name];
   PodChange& change = pod.change;
-  change.pod = {PodUid(name), "shop", name, {"shop", "Deployment", "catalog"}, revision, "node-1"};
+  change.pod = {PodUid(name), "shop", name, {"shop", "Deployment", workload}, revision, "node-1"};
   change.ips = {Ip(ip)};
   change.phase = PodPhase::kRunning;
   change.ready = true;

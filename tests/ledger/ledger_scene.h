@@ -26,7 +26,9 @@ class LedgerScene {
  public:
   explicit LedgerScene(Ledger::Options options = {});
 
-  void Runs(double t, const std::string& name, const std::string& ip, const std::string& revision);
+  // A pod of another workload than catalog is in no slice.
+  void Runs(double t, const std::string& name, const std::string& ip, const std::string& revision,
+            const std::string& workload = "catalog");
   void Leaves(double t, const std::string& name);
   void Dies(double t, const std::string& name);
 

@@ -193,6 +193,13 @@ TEST_F(WindowsTest, AnAddressGivenBackToTheSameServiceEndsTheWindow) {
   EXPECT_EQ(window.closed + window.closed_error, At(150));
 }
 
+TEST_F(WindowsTest, AnAddressGivenToAnotherWorkloadKeepsTheWindowOpen) {
+  scene_.Runs(150, "cart", "10.0.0.1", "v1", "cart");
+  scene_.Update(160);
+  EXPECT_TRUE(Window("q", 160).opened.is_set());
+  EXPECT_FALSE(Window("q", 160).closed.is_set());
+}
+
 TEST_F(WindowsTest, ABeliefInTheNextOwnerIsNotTheOldOnes) {
   // p dropped it at 101 and lists it again for its next owner.
   scene_.Runs(150, "c2", "10.0.0.1", "v2");
