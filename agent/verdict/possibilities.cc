@@ -120,10 +120,9 @@ Possibilities PossibilitiesLeft(const Attempt& attempt, const Evidence& evidence
   // A node that fell silent took its pods with it, whatever the API still says of them.
   const bool node_lost = context.node_fell_silent && NeverAnswered(attempt);
   if (address.nobody || node_lost) {
-    Possibility nobody = NoPod(evidence, candidates, context);
+    const Possibility nobody = NoPod(evidence, candidates, context);
     // An answer excludes "nobody", but an address that is no pod's may well answer.
     if (nobody.destination != DestinationClass::kDead || !ProvesHolder(attempt)) {
-      nobody.guessed = nobody.guessed || node_lost;
       left.push_back(nobody);
     }
   }

@@ -136,7 +136,10 @@ TEST(Rule6Test, ANodeThatFellSilentTookItsPodsWithIt) {
   EXPECT_EQ(silent.certainty, kGuess);
   EXPECT_EQ(silent.last_holder, static_cast<PodHandle>(1));
   EXPECT_EQ(silent.dead, At(10));
-  EXPECT_EQ(Decide(LivePod(), {10, kEstablished}, lost).verdict.destination, kLive);
+  for (const Outcome answer : {kEstablished, kRefused}) {
+    EXPECT_EQ(Decide(LivePod(), {10, answer}, lost).verdict.destination, kLive);
+    EXPECT_EQ(Decide(LivePod(), {10, answer}, lost).verdict.certainty, kSure);
+  }
 }
 
 TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
@@ -177,6 +180,7 @@ TEST(WantsTest, AFailureAtAWithdrawnPodWaitsForItsEnd) {
   EXPECT_TRUE(Decide(known, {10, kRefused}).wants.pod_end);
   EXPECT_TRUE(Decide(known, {10, kAbandoned}).wants.pod_end);
   EXPECT_FALSE(Decide(known, {10, kEstablished}).wants.pod_end);
+  EXPECT_FALSE(Decide(known, {10, kEstablished, 1}).wants.pod_end) << "it did not fail";
   EXPECT_FALSE(Decide(known, {4, kRefused}).wants.pod_end) << "surely alive: no news can matter";
   EvidenceBuilder told;
   told.Held({.pod = 1, .released = {5, 12}, .withdrawn = {3, 3.5}});
