@@ -84,7 +84,9 @@ def clusters(folder):
     return [
         _cluster(folder, HTTP_PORT),
         _cluster(folder, TLS_PORT),
-        _cluster(folder, HEALTH_PORT, health_checks=[_health_check()]),
+        _cluster(
+            folder, HEALTH_PORT, health_checks=[_health_check()], ignore_health_on_host_removal=True
+        ),
         _any(
             "config.cluster.v3.Cluster",
             name="PassthroughCluster",

@@ -96,11 +96,15 @@ class Node:
         )
         os.makedirs(self.cgroup)
 
-    def attach(self, name, ip):
-        """Makes a pod's namespace and route. The address answers from now on."""
+    def prepare(self, name):
+        """Makes a pod's namespace, without a link or an address yet."""
         netns = f"{self.prefix}-{name}"
-        link = interface_of(ip)
         _ip([f"netns add {netns}"])
+        return netns
+
+    def attach(self, netns, ip):
+        """Gives a pod its link, address and route. The address answers when this returns."""
+        link = interface_of(ip)
         _ip(
             [
                 f"link add {link} type veth peer name eth0 netns {netns}",
@@ -126,7 +130,6 @@ class Node:
             ],
             self.netns,
         )
-        return netns
 
     def detach(self, netns, ip):
         """Takes the pod's link, route and namespace away. From now on its address is silent."""

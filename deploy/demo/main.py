@@ -80,11 +80,11 @@ def play(scene, agent):
     agent.stop()
     checks.replay(agent, answers)
 
+    for title, text in screens.items():
+        report.command(title, text, lines=12 if title == "connections" else None)
     report.observers(plot, view, answers)
     report.addresses(plot, view, answers)
     report.differences(plot, view, answers)
-    for title, text in screens.items():
-        report.command(title, text, lines=12 if title == "connections" else None)
     return report.verdicts(checks.compare(plot, view, answers))
 
 

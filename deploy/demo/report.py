@@ -130,9 +130,9 @@ def differences(plot, view, answers):
     failed = {name: path.ends.total() - path.ends["ok"] for name, path in view.paths.items()}
     stat = {name: path.stats.get for name, path in view.paths.items()}
     lines = [
-        f"HTTP hides them: {len(phantoms['http'])} phantoms, {failed['http']} failed calls. Envoy "
-        f"retried ({stat['http']('upstream_rq_retry', 0)} times): the caller saw a slow 200, the "
-        "log a 200 without a flag.",
+        f"HTTP retries: {len(phantoms['http'])} phantoms, {failed['http']} failed calls. Envoy "
+        f"retried {stat['http']('upstream_rq_retry', 0)} times; where that helped, the caller saw a "
+        "slow 200 and the log has a 200 without a flag.",
         f"Callers are not connections: {failed['tls']} TLS calls failed, {len(phantoms['tls'])} "
         "connections were phantoms. One connect timeout ends every call that waits on that pool "
         f"and worker ({stat['tls']('upstream_rq_pending_failure_eject', 0)} were ejected), and a "

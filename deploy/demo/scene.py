@@ -140,22 +140,28 @@ class Scene:
 
     # ---- pods
 
-    def begin_pod(self, workload, ip):
-        """A pod is created, scheduled, networked, and its server listens; it is not yet Ready."""
+    def prepare_pod(self, workload):
+        """A pod is created and scheduled, and its server listens; it has no network yet.
+
+        A real pod gets its network first. Here it comes last, so that a young address never
+        answers by an RST, and so that a slow start of the server delays no address.
+        """
         pod = kube.Pod(self.cluster, workload)
         pod.added()
         pod.bound()
         self._number += 1
-        running = RunningPod(
-            pod, self.node.attach(f"{self._number}-{pod.name}", ip), self.node.pod_cgroup(pod.uid)
-        )
-        running.ip = ip
-        running.pause = processes.start(
-            ["sleep", "infinity"], os.path.join(running.cgroup, os.urandom(32).hex()), running.netns
-        )
+        netns = self.node.prepare(f"{self._number}-{pod.name}")
+        running = RunningPod(pod, netns, self.node.pod_cgroup(pod.uid))
+        container = os.path.join(running.cgroup, os.urandom(32).hex())
+        running.pause = processes.start(["sleep", "infinity"], container, netns)
         if workload is not WEBAPP:
             self._start_server(running)
         return running
+
+    def connect_pod(self, running, ip):
+        """The pod gets its address: from here on it answers."""
+        running.ip = ip
+        self.node.attach(running.netns, ip)
 
     def ready_pod(self, running, service=None):
         """The readiness probe passed: the pod is Ready and joins its service's slice."""
@@ -165,7 +171,8 @@ class Scene:
             self.cluster.join(service, running.pod)
 
     def start_pod(self, workload, ip, service=None):
-        running = self.begin_pod(workload, ip)
+        running = self.prepare_pod(workload)
+        self.connect_pod(running, ip)
         self.ready_pod(running, service)
         return running
 
@@ -235,7 +242,8 @@ class Scene:
 
     def start_client(self):
         """The client pod, its redirection, the witness, and its proxy with the first EDS."""
-        self.client = self.begin_pod(WEBAPP, CLIENT_IP)
+        self.client = self.prepare_pod(WEBAPP)
+        self.connect_pod(self.client, CLIENT_IP)
         self.witness = witness.Witness(self.client.netns)
         self.witness.install()
         self.control_plane.start(self.client.pod)

@@ -54,9 +54,11 @@ def play(scene, old):
     scene.say("rolling update of catalog begins")
     _replace(scene, plot, 0, pre_stop=1.5)
     _replace(scene, plot, 1, pre_stop=0.1)
+    plot.thief = scene.prepare_pod(scenes.INVENTORY)  # Pending until an address is free.
     _replace(scene, plot, 2, pre_stop=0.1)
     time.sleep(0.6)
-    plot.thief = scene.start_pod(scenes.INVENTORY, OLD_IPS[2], "inventory")
+    scene.connect_pod(plot.thief, OLD_IPS[2])
+    scene.ready_pod(plot.thief, "inventory")
     scene.say(f"{OLD_IPS[2]} now belongs to another workload: {plot.thief.name}")
 
     plot.converged_wall_ns = scene.wait_for_eds()
