@@ -18,6 +18,7 @@ void AddGlobalOptions(CLI::App& app, CommandOptions& options) {
                  "Agents to ask, unix:/PATH or HOST:PORT; several are merged, and a name with "
                  "several addresses is as many agents")
       ->delimiter(',')
+      ->allow_extra_args(false)  // what follows one address is the command's
       ->capture_default_str();
   app.add_option("-o,--output", options.format, "How to print the answer")
       ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"table", Format::kTable},

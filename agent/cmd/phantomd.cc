@@ -40,6 +40,15 @@ sigset_t BlockEndingSignals() {
   return set;
 }
 
+void WarnOfClearText(const Flags& flags) {
+  if (!flags.tls_cert.empty()) return;
+  for (const std::string& address : flags.listen) {
+    if (!address.starts_with("unix:")) {
+      spdlog::warn("{} is served in clear text to whoever can reach it (--tls_cert)", address);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,6 +70,8 @@ int main(int argc, char** argv) {
                fmt::join(flags.listen, ", "),
                flags.metrics_listen.empty() ? "" : ", metrics at " + flags.metrics_listen,
                flags.record.empty() ? "" : ", records to " + flags.record);
+
+  WarnOfClearText(flags);
 
   int number = 0;
   while (sigwait(&ending, &number) != 0) {

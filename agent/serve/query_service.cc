@@ -23,6 +23,8 @@ grpc::Status ToGrpc(const absl::Status& status) {
   return {static_cast<grpc::StatusCode>(status.code()), std::string(status.message())};
 }
 
+grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "the agent is stopping"}; }
+
 absl::StatusOr<SocketAddr> ParseAddress(const std::string& text) {
   if (const auto ip = IpAddr::Parse(text); ip.ok()) return SocketAddr{.ip = *ip};
   if (const auto address = SocketAddr::Parse(text); address.ok()) return *address;
@@ -109,6 +111,7 @@ grpc::Status QueryService::ExplainAddress(grpc::ServerContext* context,
   }
   std::future<AddressExplanation> answer = question->answer.get_future();
   if (!sources_.questions.TryPost(std::move(question))) {
+    if (sources_.questions.closed()) return Stopping();
     return {grpc::StatusCode::RESOURCE_EXHAUSTED, "too many questions wait for an answer already"};
   }
   const auto deadline = std::min(
@@ -122,7 +125,7 @@ grpc::Status QueryService::ExplainAddress(grpc::ServerContext* context,
   try {
     ReportEncoder(*report).Encode(answer.get(), response);
   } catch (const std::future_error&) {
-    return {grpc::StatusCode::UNAVAILABLE, "the agent is stopping"};
+    return Stopping();
   }
   return grpc::Status::OK;
 }

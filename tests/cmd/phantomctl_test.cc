@@ -111,6 +111,17 @@ TEST_F(PhantomctlTest, ExplainAsksForTheInstant) {
   core.join();
 }
 
+TEST_F(PhantomctlTest, AddressMayStandAnywhere) {
+  const std::string name = report_.rollouts(0).name();
+  const std::string expected = Show(report_.rollouts(0), Detail::kTable);
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"rollout", "--address", server_.address(), name},
+                                             {"rollout", name, "--address", server_.address()},
+                                             {"--address", server_.address(), "rollout", name}}) {
+    EXPECT_EQ(testing::RunProgram("phantomctl", arguments).out, expected);
+  }
+}
+
 TEST_F(PhantomctlTest, ErrorOfTheAgentIsOneSentenceAndExitOne) {
   const struct {
     std::vector<std::string> arguments;

@@ -171,6 +171,11 @@ TEST_F(ServerTest, ExplainAddressSaysWhenTheAgentStopsBeforeItAnswers) {
   core.join();
   EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
   EXPECT_EQ(status.error_message(), "the agent is stopping");
+
+  server_.questions().Close();
+  grpc::ClientContext later;
+  GiveUpAfterTwentySeconds(&later);
+  EXPECT_EQ(stub_->ExplainAddress(&later, request, &out).error_message(), "the agent is stopping");
 }
 
 TEST(ExplainDeadlineTest, CoreThatDoesNotAnswerInTimeIsReportedAndThenTheMailboxIsFull) {
