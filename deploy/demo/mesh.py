@@ -33,6 +33,7 @@ class ControlPlane:
         self._on_push = on_push
         self._pushes = 0
         self.last_pushed = []
+        self.removed_wall_ns = {}  # address -> when Envoy was first told of its removal
         self._due = []  # (monotonic time, endpoints), in order
         self._condition = threading.Condition()
         self._going = True
@@ -61,12 +62,14 @@ class ControlPlane:
     def push(self, pods):
         """Writes the EDS files of all three clusters now."""
         self._pushes += 1
+        addresses = [pod.ip for pod in pods]
+        for gone in set(self.last_pushed) - set(addresses):
+            self.removed_wall_ns[gone] = time.time_ns()
         for port in envoy_config.PORTS:
             _put(
                 envoy_config.eds_path(self.folder, port),
                 self._response([envoy_config.assignment(pods, port)]),
             )
-        addresses = [pod.ip for pod in pods]
         if addresses != self.last_pushed:
             self.last_pushed = addresses
             self._on_push(addresses)

@@ -63,7 +63,7 @@ def play(scene, old):
 
     plot.converged_wall_ns = scene.wait_for_eds()
     scene.say("Envoy believes what Kubernetes says again")
-    time.sleep(2.0)
+    time.sleep(2.5)
     scene.stop_load()
     plot.load_seconds = time.monotonic() - plot.load_began
     plot.ended_wall_ns = time.time_ns()

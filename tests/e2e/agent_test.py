@@ -5,8 +5,8 @@ import os
 import signal
 import unittest
 
+import fixture  # first: it knows where the demo's modules are
 import checks
-import fixture
 import processes
 import scene as scenes
 

@@ -4,7 +4,7 @@ import socket
 import time
 import unittest
 
-import fixture
+import fixture  # first: it knows where the demo's modules are
 import hosts
 import envoy_config
 import observe
