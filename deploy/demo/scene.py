@@ -4,7 +4,6 @@ Each method is one thing that happens in a cluster, with its order of events: ne
 API. The demo strings them together as a rolling update; the end-to-end tests use them one by one.
 """
 
-import fcntl
 import json
 import os
 import shutil
@@ -20,6 +19,7 @@ import envoy_config
 import mesh
 import processes
 import sidecar
+import turn
 import undo
 import witness
 
@@ -75,11 +75,11 @@ class Scene:
         self._envoy = envoy
         self._eds_delay = eds_delay
         self._number = 0
-        self._netns_dir_was_mounted = os.path.ismount(undo.NETNS_DIR)
+        self._netns_dir_was_mounted = True
         self.folder = os.path.join(tempfile.gettempdir(), self.prefix)
         self.proxy_folder = os.path.join(self.folder, "proxy")
         self.control_plane = None
-        self._turn = None
+        self._turn = turn.Turn()
         self.client = None
         self.load = None
         self.dead = []  # RunningPods in the order of their death
@@ -98,12 +98,14 @@ class Scene:
     def close(self):
         """Removes everything; to do so twice is harmless."""
         try:
-            self._close()
+            with undo.signals_ignored():
+                self._close()
         except undo.Interrupted:
             self._close()  # Signals are ignored after the first one: nothing interrupts this.
 
     def _open(self):
-        self._take_turn()
+        self._turn.take(self.say)
+        self._netns_dir_was_mounted = os.path.ismount(undo.NETNS_DIR)
         # The proxy and the application run under uids of their own and must get in.
         os.mkdir(self.folder, 0o755)
         os.mkdir(self.proxy_folder, 0o755)
@@ -116,27 +118,12 @@ class Scene:
             self.cluster.create_service(service, PORTS)
             self._make_certificate(service)
 
-    def _take_turn(self):
-        """One scene at a time: an agent sees every proxy of its machine, and names are reused.
-
-        The lock is on a folder that is there anyway, so that no file of ours is left behind.
-        """
-        self._turn = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            self.say("another scene runs on this machine; this one begins when it has ended")
-            fcntl.flock(self._turn, fcntl.LOCK_EX)
-
     def _close(self):
-        undo.ignore_signals()
         if self.control_plane:
             self.control_plane.stop()
         undo.remove_all(self.prefix, self.node.cgroup, self.folder, self._netns_dir_was_mounted)
         processes.reap_all()
-        if self._turn is not None:
-            os.close(self._turn)
-            self._turn = None
+        self._turn.give_back()
 
     # ---- pods
 

@@ -16,6 +16,7 @@ import subprocess
 import time
 
 NETNS_DIR = "/run/netns"
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -31,20 +32,25 @@ def raise_on_signals():
 
     The clean-up that follows takes a second or two, and a second Ctrl-C must not cut it short.
     """
-    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def handle(number, _frame):
-        for other in numbers:
+        for other in SIGNALS:
             signal.signal(other, signal.SIG_IGN)
         raise Interrupted(number)
 
-    for number in numbers:
+    for number in SIGNALS:
         signal.signal(number, handle)
 
 
-def ignore_signals():
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)
+@contextlib.contextmanager
+def signals_ignored():
+    """Nothing interrupts a clean-up; afterwards signals are what they were."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def cgroup2_mount():

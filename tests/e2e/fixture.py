@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.join(SOURCE_DIR, "deploy", "demo"))
 import agent as agents  # noqa: E402: the demo's modules, found by the line above
 import processes  # noqa: E402
 import scene as scenes  # noqa: E402
+import turn  # noqa: E402
 import undo  # noqa: E402
 
 
@@ -62,7 +63,15 @@ def _mounts():
 
 
 def leftovers():
-    """Everything of the machine that a scene, a proxy or an agent could leave behind."""
+    """Everything of the machine that a scene, a proxy or an agent could leave behind.
+
+    Looks while no scene runs, be it another user's.
+    """
+    with turn.Turn():
+        return _machine()
+
+
+def _machine():
     programs = json.loads("".join(_lines("bpftool", "--json", "prog", "show")))
     return {
         "namespaces": sorted(os.listdir(undo.NETNS_DIR)) if os.path.isdir(undo.NETNS_DIR) else [],
