@@ -49,8 +49,9 @@ void SilenceRecord::Compact(BootTime horizon) {
       return std::max(entry.second.last_answer, entry.second.last_silence) < horizon;
     });
   }
-  absl::erase_if(nodes_, [](const auto& entry) {
-    return entry.second.pods.empty() && !entry.second.not_ready_since.is_set();
+  // A node that has been gone or not ready since before the horizon has nothing left to explain.
+  absl::erase_if(nodes_, [&](const auto& entry) {
+    return entry.second.pods.empty() && entry.second.not_ready_since < horizon;
   });
 }
 

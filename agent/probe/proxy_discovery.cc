@@ -122,6 +122,12 @@ void ProxyDiscovery::OnExec(const process_record& record) {
 }
 
 void ProxyDiscovery::OnExit(const process_record& record) {
+  // The ID may belong to a later process by now.
+  const auto living = living_.find(record.process_id);
+  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  if (living == living_.end() || !ProxyProcesses::SameStart(start, living->second.process.start)) {
+    return;
+  }
   Leave(record.process_id, BootTime::FromNanos(static_cast<int64_t>(record.observed_ns)));
 }
 

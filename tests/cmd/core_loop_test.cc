@@ -20,9 +20,14 @@ class FakeNode : public NodeSource {
   void Consume(BootTime, const std::function<void(ProbeOutput)>& sink) override {
     for (ProbeOutput& output : std::exchange(outputs, {})) sink(std::move(output));
   }
+  void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) override {
+    Consume(now, sink);
+    for (ProbeOutput& output : std::exchange(held_back, {})) sink(std::move(output));
+  }
   std::vector<std::string> Limitations() const override { return limitations; }
 
   std::vector<ProbeOutput> outputs;
+  std::vector<ProbeOutput> held_back;  // what only the end brings out
   std::vector<std::string> limitations;
 };
 
@@ -123,6 +128,17 @@ TEST_F(CoreLoopTest, FinishJudgesWhatStillWaits) {
   loop_.Finish(At(33.6));
   EXPECT_EQ(report_.Get()->status.attempts, 5u);
   EXPECT_EQ(report_.Get()->status.held, 0u);
+}
+
+TEST_F(CoreLoopTest, FinishAsksTheNodeForWhatItHeldBack) {
+  RunUntil(36);
+  Attempt attempt;
+  attempt.initiator = Initiator::kIntercepted;
+  attempt.started = attempt.ended = At(35.9);
+  node_.held_back.push_back(attempt);
+  const uint64_t before = report_.Get()->status.not_judged;
+  loop_.Finish(At(36.1));
+  EXPECT_EQ(report_.Get()->status.not_judged, before + 1);
 }
 
 TEST_F(CoreLoopTest, PublishesAtMostOnceASecond) {

@@ -127,6 +127,17 @@ TEST_F(ProxyDiscoveryTest, ScanDescribesAProxyInAPod) {
   EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
 }
 
+TEST_F(ProxyDiscoveryTest, ALateExitOfAnEarlierProcessEndsNobodyElse) {
+  const FakeProcess earlier{.pid = 7, .start_seconds = 100};
+  const FakeProcess later{.pid = 7, .start_seconds = 150};
+  Run(later);
+  discovery_->OnExec(Record(later));
+  discovery_->OnExit(Record(earlier));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_FALSE(changes[0].gone);
+}
+
 TEST_F(ProxyDiscoveryTest, HotRestartIsOneProxyUntilItsLastProcessEnds) {
   const FakeProcess first{.pid = 7, .start_seconds = 100};
   const FakeProcess second{.pid = 9, .start_seconds = 150};

@@ -1,6 +1,7 @@
 #include "agent/cmd/daemon/agent.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -27,6 +28,9 @@ class KernelSource final : public NodeSource {
   void Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) override {
     probe_.Consume(now, sink);
   }
+  void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) override {
+    probe_.Finish(now, sink);
+  }
   std::vector<std::string> Limitations() const override { return probe_.Limitations(); }
 
  private:
@@ -41,15 +45,21 @@ class RoundTimer {
   explicit RoundTimer(int wake_fd) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
     epoll_event event{.events = EPOLLIN | EPOLLET};
     // Without it rounds only come at their usual pace.
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_fd, &event) != 0) {
+    if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_fd, &event) != 0) {
       spdlog::warn("the kernel cannot wake the agent early: {}", std::strerror(errno));
     }
   }
-  ~RoundTimer() { close(epoll_); }
+  ~RoundTimer() {
+    if (epoll_ >= 0) close(epoll_);
+  }
   RoundTimer(const RoundTimer&) = delete;
   RoundTimer& operator=(const RoundTimer&) = delete;
 
   void Wait() {
+    if (epoll_ < 0) {
+      poll(nullptr, 0, kRoundMillis);
+      return;
+    }
     epoll_event event;
     epoll_wait(epoll_, &event, 1, kRoundMillis);
   }

@@ -37,7 +37,7 @@ void CoreLoop::Step(BootTime now) {
 }
 
 void CoreLoop::Finish(BootTime now) {
-  Consume(now);
+  node_.Finish(now, [&](ProbeOutput output) { Take(std::move(output), now); });
   engine_.Post({Edge::kProbe, BootTime::Max()});
   for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
   engine_.Advance();
@@ -47,15 +47,17 @@ void CoreLoop::Finish(BootTime now) {
 }
 
 void CoreLoop::Consume(BootTime now) {
-  node_.Consume(now, [&](ProbeOutput output) {
-    if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
-      TakeProxy(std::move(*proxy), now);
-    } else if (auto* attempt = std::get_if<Attempt>(&output)) {
-      engine_.Post({Edge::kProbe, Input{now, std::move(*attempt)}});
-    } else {
-      engine_.Post({Edge::kProbe, Input{now, std::get<Loss>(std::move(output))}});
-    }
-  });
+  node_.Consume(now, [&](ProbeOutput output) { Take(std::move(output), now); });
+}
+
+void CoreLoop::Take(ProbeOutput output, BootTime now) {
+  if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
+    TakeProxy(std::move(*proxy), now);
+  } else if (auto* attempt = std::get_if<Attempt>(&output)) {
+    engine_.Post({Edge::kProbe, Input{now, std::move(*attempt)}});
+  } else {
+    engine_.Post({Edge::kProbe, Input{now, std::get<Loss>(std::move(output))}});
+  }
 }
 
 void CoreLoop::TakeProxy(DiscoveredProxy proxy, BootTime now) {

@@ -31,6 +31,8 @@ class NodeSource {
  public:
   virtual ~NodeSource() = default;
   virtual void Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) = 0;
+  // The last Consume: also hands out what still waits for more to be learned about it.
+  virtual void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) = 0;
   virtual std::vector<std::string> Limitations() const = 0;
 };
 
@@ -59,6 +61,7 @@ class CoreLoop {
 
  private:
   void Consume(BootTime now);
+  void Take(ProbeOutput output, BootTime now);
   void TakeProxy(DiscoveredProxy proxy, BootTime now);
   void OfferTargets();
   void Answer();
