@@ -297,6 +297,7 @@ INSTANTIATE_TEST_SUITE_P(Families, RedirectTest, testing::ValuesIn(kFamilies),
 TEST_F(ProbeTest, NothingIsHeldBackAtTheEnd) {
   StartProbe();
   FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  ASSERT_TRUE(WaitForProxies(1));  // its namespace is watched from its exec on, not from its fork
   const uint16_t source = ConnectAsApplication(Family::kV4, lab_.Server(Family::kV4), 8080);
   const BootTime connected = SystemClock().Now();
   Consume(connected);
