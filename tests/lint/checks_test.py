@@ -6,6 +6,7 @@ import unittest
 import format as format_check
 import include_direction
 import locks_live_in_base
+import one_definition
 
 
 class LintChecks(unittest.TestCase):
@@ -39,6 +40,17 @@ class LintChecks(unittest.TestCase):
         self.write("agent/serve/x.h", "std::mutex m;\n")
         self.write("agent/base/mutex.h", "std::mutex m;\n")
         self.assertEqual(len(locks_live_in_base.find_complaints(self.root)), 1)
+
+    def test_two_types_of_one_name_are_found(self):
+        self.write("agent/verdict/x.h", "namespace phantomd {\nstruct Listing {\n};\n}  // namespace phantomd\n")
+        self.write("agent/lifecycle/x.cc", "namespace phantomd {\nclass Listing final : Base {\n};\n}  // namespace phantomd\n")
+        self.assertEqual(len(one_definition.find_complaints(self.root)), 1)
+
+    def test_types_that_no_other_file_can_see_are_allowed(self):
+        hidden = "namespace phantomd {\nnamespace {\nstruct Row {\n};\n}  // namespace\n}  // namespace phantomd\n"
+        self.write("agent/verdict/x.cc", hidden)
+        self.write("agent/lifecycle/x.cc", hidden)
+        self.assertEqual(one_definition.find_complaints(self.root), [])
 
     def test_bad_formatting_is_found(self):
         self.write(".clang-format", "BasedOnStyle: Google\n")
