@@ -5,6 +5,7 @@ Clusters (CDS) and listeners (LDS) are written once. Endpoints (EDS) follow the 
 phenomenon; in a real mesh it is debounce, queue and push.
 """
 
+import contextlib
 import json
 import os
 import threading
@@ -35,6 +36,7 @@ class ControlPlane:
         self.last_pushed = []
         self.removed_wall_ns = {}  # address -> when Envoy was first told of its removal
         self._due = []  # (monotonic time, endpoints), in order
+        self._kept = set()  # addresses that Envoy goes on believing in
         self._condition = threading.Condition()
         self._going = True
         self._thread = threading.Thread(target=self._follow, daemon=True)
@@ -82,16 +84,34 @@ class ControlPlane:
             self._due.append((time.monotonic() + self._eds_delay, list(ready)))
             self._condition.notify()
 
+    @contextlib.contextmanager
+    def keep(self, ip):
+        """Envoy is not told that this address left before the block ends, however late that is."""
+        with self._condition:
+            self._kept.add(ip)
+        try:
+            yield
+        finally:
+            with self._condition:
+                self._kept.discard(ip)
+                self._condition.notify()
+
     def idle(self):
         """Whether Envoy has been told everything."""
         with self._condition:
             return not self._due
 
+    def _next_is_due(self):
+        if not self._due or self._due[0][0] > time.monotonic():
+            return False
+        return self._kept <= {pod.ip for pod in self._due[0][1]}
+
     def _follow(self):
         while True:
             with self._condition:
-                while self._going and not (self._due and self._due[0][0] <= time.monotonic()):
-                    self._condition.wait(self._due[0][0] - time.monotonic() if self._due else None)
+                while self._going and not self._next_is_due():
+                    left = self._due[0][0] - time.monotonic() if self._due else 0
+                    self._condition.wait(left if left > 0 else None)
                 if not self._going:
                     return
                 pods = self._due[0][1]

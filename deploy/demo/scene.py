@@ -73,7 +73,7 @@ class Scene:
         self.say = say
         self.node = hosts.Node(self.prefix, BLOCK)
         self._envoy = envoy
-        self._eds_delay = eds_delay
+        self.eds_delay = eds_delay
         self._number = 0
         self._netns_dir_was_mounted = True
         self.folder = os.path.join(tempfile.gettempdir(), self.prefix)
@@ -111,7 +111,7 @@ class Scene:
         os.mkdir(self.proxy_folder, 0o755)
         self.node.create()
         self.cluster = kube.Cluster(self.folder, POD_CIDR)
-        self.control_plane = mesh.ControlPlane(self.proxy_folder, self._eds_delay, self._pushed)
+        self.control_plane = mesh.ControlPlane(self.proxy_folder, self.eds_delay, self._pushed)
         self.cluster.on_endpoints(self.control_plane.endpoints_changed)
         self.sidecar = sidecar.Sidecar(self._envoy, self.control_plane, self.proxy_folder)
         for service in ("catalog", "inventory"):
@@ -288,7 +288,7 @@ class Scene:
     def wait_for_eds(self):
         """Until Envoy believes what the slices say; returns when it did, on the wall clock (ns)."""
         processes.wait_until(
-            "the last EDS is written", self.control_plane.idle, self._eds_delay + 10
+            "the last EDS is written", self.control_plane.idle, self.eds_delay + 10
         )
         clusters = [
             envoy_config.cluster_name(port)
