@@ -24,8 +24,9 @@ endif()
 # that a file which forgets an include does not compile there. ccache keeps objects made with one only if told so.
 option(PHANTOMD_PRECOMPILED_HEADERS "Share precompiled headers of the libraries' and GoogleTest's headers" OFF)
 if(PHANTOMD_PRECOMPILED_HEADERS)
-  # clang takes a precompiled header only where threads are on or off alike.
+  # A precompiled header serves only what is compiled with the macros and threads it was made with.
   target_compile_options(phantomd_options INTERFACE -pthread)
+  target_link_libraries(phantomd_options INTERFACE fmt::fmt)
   file(WRITE ${PROJECT_BINARY_DIR}/empty.cc "")
   add_library(phantomd_pch STATIC ${PROJECT_BINARY_DIR}/empty.cc)
   target_link_libraries(phantomd_pch PUBLIC phantomd_options fmt::fmt absl::flat_hash_map absl::inlined_vector
