@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "agent/lifecycle/feed_name.h"
 #include "phantom/v1/types.pb.h"
 
 namespace phantomd {
@@ -25,20 +26,6 @@ std::string Name(Initiator v) { return pb::Initiator_Name(static_cast<pb::Initia
 std::string Name(Certainty v) { return pb::Certainty_Name(static_cast<pb::Certainty>(v)); }
 std::string Name(Cause v) { return pb::Cause_Name(static_cast<pb::Cause>(v)); }
 std::string Name(Layer v) { return pb::Layer_Name(static_cast<pb::Layer>(v)); }
-
-const char* FeedLabel(Feed feed) {
-  switch (feed) {
-    case Feed::kPods:
-      return "pods";
-    case Feed::kSlices:
-      return "slices";
-    case Feed::kNodes:
-      return "nodes";
-    case Feed::kUnspecified:
-      break;
-  }
-  return "unspecified";
-}
 
 // One family while it is filled.
 class Family {
@@ -179,8 +166,8 @@ void CollectAgent(const StatusReport& status, const AgentHealth& health,
   Family relists("phantom_agent_relists_total", MetricType::Counter,
                  "How often this Kubernetes feed had to be listed anew.");
   for (const FeedStatus& feed : status.feeds) {
-    synced.Gauge({{"feed", FeedLabel(feed.feed)}}, feed.synced ? 1 : 0);
-    relists.Count({{"feed", FeedLabel(feed.feed)}}, feed.relists);
+    synced.Gauge({{"feed", NameOf(feed.feed)}}, feed.synced ? 1 : 0);
+    relists.Count({{"feed", NameOf(feed.feed)}}, feed.relists);
   }
   out->push_back(synced.Take());
   out->push_back(relists.Take());

@@ -2,6 +2,7 @@
 
 #include <google/protobuf/util/time_util.h>
 
+#include "agent/lifecycle/feed_name.h"
 #include "agent/wire/noun_wire.h"
 
 namespace phantomd {
@@ -36,20 +37,6 @@ void SetCounts(const Counts& counts, google::protobuf::RepeatedPtrField<pb::Coun
   }
 }
 
-const char* FeedName(Feed feed) {
-  switch (feed) {
-    case Feed::kPods:
-      return "pods";
-    case Feed::kSlices:
-      return "slices";
-    case Feed::kNodes:
-      return "nodes";
-    case Feed::kUnspecified:
-      break;
-  }
-  return "unspecified";
-}
-
 // "10.0.0.1:80", or "10.0.0.1" for any port.
 std::string AddressText(const SocketAddr& address) {
   return address.port == 0 ? address.ip.ToString() : address.ToString();
@@ -69,7 +56,7 @@ void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
   SetCounts(status.lost, out->mutable_lost());
   for (const FeedStatus& feed : status.feeds) {
     pb::FeedStatus* entry = out->add_feeds();
-    entry->set_feed(FeedName(feed.feed));
+    entry->set_feed(NameOf(feed.feed));
     entry->set_synced(feed.synced);
     const Fields<pb::FeedStatus> of_feed{report_.offset, entry};
     of_feed.Instant(feed.last_change, &pb::FeedStatus::mutable_last_change);

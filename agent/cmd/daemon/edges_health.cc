@@ -2,21 +2,13 @@
 
 #include <fmt/format.h>
 
+#include "agent/lifecycle/feed_name.h"
+
 namespace phantomd {
 namespace {
 
 const char* SourceName(Feed feed) {
-  switch (feed) {
-    case Feed::kPods:
-      return "pods";
-    case Feed::kSlices:
-      return "slices";
-    case Feed::kNodes:
-      return "nodes";
-    case Feed::kUnspecified:
-      break;
-  }
-  return "unknown feed";
+  return feed == Feed::kUnspecified ? "unknown feed" : NameOf(feed);
 }
 
 void AddFeed(const FeedStats& feed, AgentHealth& out) {
