@@ -1,6 +1,6 @@
 // Knowledge: what the engine knows, as the parts that build its answers read it.
 //
-// Borrowed, valid during one call.
+// Borrowed, valid during one call. Thread-compatible: for the engine's own thread alone.
 #pragma once
 
 #include <map>

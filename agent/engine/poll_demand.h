@@ -2,6 +2,8 @@
 //
 // The engine publishes one whole demand each time it changes; the Envoy edge keeps the pace (token
 // bucket, one outstanding poll per proxy). A proxy that is not named is polled slowly.
+//
+// A plain value; what is published is a copy that nobody changes, so any thread may read it.
 #pragma once
 
 #include <cstdint>

@@ -1,13 +1,18 @@
 // Lifecycle::Impl: the parts of the index and how news flows into them.
 //
-//   pod_facts, pod_index      what was told of each pod           tenancy_bounds  facts -> bounds
-//   ip_timeline               which pods held an address          service_clock   slices -> in
-//   service service_index             which slices list it                departures      why pods
-//   went away node_index, feed_log      what may be believed, and when      untold_pods     who may
-//   hide where
+//   pod_facts, pod_index   what was told of each pod
+//   ip_timeline            which pods held an address
+//   service_index          which slices list it
+//   node_index, feed_log   what may be believed, and when
+//   tenancy_bounds         facts -> bounds
+//   service_clock          slices -> in service
+//   departures             why pods went away
+//   untold_pods            who may hide where
 //
 // lifecycle_apply.cc takes news in and forgets, lifecycle_answers.cc answers, lifecycle_export.cc
 // says everything again. Include from those files only.
+//
+// Thread-compatible, like the Lifecycle that owns it.
 #pragma once
 
 #include <utility>

@@ -6,7 +6,7 @@
 // previous holder's earliest end. Nothing is stored: bounds follow from what is known now.
 // Example: see IpTimeline.
 //
-// Pure; borrows what it reads.
+// Pure; borrows what it reads. Thread-compatible: for the thread that owns those.
 #pragma once
 
 #include <string_view>

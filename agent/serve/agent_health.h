@@ -1,7 +1,7 @@
 // AgentHealth: how the agent itself fares, as far as the engine cannot know it: its edges fill it
 // in, the status and the metrics show it.
 //
-// A plain value; published whole, like the report.
+// A plain value; published whole, like the report: nobody changes it then, any thread may read it.
 #pragma once
 
 #include <cstdint>

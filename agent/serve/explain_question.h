@@ -3,6 +3,9 @@
 // The asker waits for a bounded time only and may be gone when the answer comes: answering then is
 // harmless. A question that is dropped unanswered (the agent stops) breaks the promise, which the
 // asker reports.
+//
+// The mailbox is thread-safe. A question belongs to one thread at a time: the asker's until it is
+// posted, then the core's; the answer comes back through the promise's future.
 #pragma once
 
 #include <future>

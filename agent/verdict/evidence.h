@@ -5,7 +5,7 @@
 // and pod A may hold 10.0.0.7: one listing, whose meanings[0] says whether shop/catalog means A.
 //
 // Plain values; pointers and views are valid until the next Apply or Compact of the Lifecycle and
-// the Belief they came from.
+// the Belief they came from. Thread-compatible: made and read by the thread that owns those two.
 #pragma once
 
 #include <vector>

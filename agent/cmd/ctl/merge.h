@@ -5,7 +5,7 @@
 // A median cannot be made from medians: where two agents have one, it is left out unless the values
 // themselves are there. One answer alone is never changed.
 //
-// Pure functions.
+// Pure functions: any thread may call them.
 #pragma once
 
 #include <vector>
