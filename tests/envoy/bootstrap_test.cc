@@ -7,9 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+
+#include "tests/base/temporary_folder.h"
 
 namespace phantomd {
 namespace {
@@ -88,24 +89,7 @@ TEST(BootstrapTest, WhatCannotBeReadOrPolledIsAnErrorWithAReason) {
   EXPECT_FALSE(AdminAddressOf(std::string(100'000, '{')).ok()) << "deep nesting";
 }
 
-// A directory of its own, removed with everything in it.
-class ProcessFileTest : public ::testing::Test {
- protected:
-  ProcessFileTest() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "bootstrap_testXXXXXX").string();
-    EXPECT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-  }
-  ~ProcessFileTest() override { std::filesystem::remove_all(directory_); }
-  std::string Write(const std::string& name, std::string_view text) {
-    const std::string path = directory_ / name;
-    std::ofstream(path) << text;
-    return path;
-  }
-
-  std::filesystem::path directory_;
-};
+using ProcessFileTest = testing::TemporaryFolder;
 
 constexpr char kAdmin[] = "admin: {address: {socket_address: {address: 127.0.0.1, port_value: 7}}}";
 const SocketAddr kAddress = {IpAddr::V4(127, 0, 0, 1), 7};
@@ -113,16 +97,16 @@ const SocketAddr kAddress = {IpAddr::V4(127, 0, 0, 1), 7};
 TEST_F(ProcessFileTest, RegularFilesAreReadAndNothingElse) {
   EXPECT_EQ(*ReadFileOfProcess(getpid(), Write("b.yaml", "abc"), 3), "abc");
   EXPECT_FALSE(ReadFileOfProcess(getpid(), Write("b.yaml", "abcd"), 3).ok()) << "too large";
-  EXPECT_FALSE(ReadFileOfProcess(getpid(), directory_ / "missing", 3).ok());
-  EXPECT_FALSE(ReadFileOfProcess(getpid(), directory_, 3).ok()) << "a directory";
-  const std::string fifo = directory_ / "fifo";
+  EXPECT_FALSE(ReadFileOfProcess(getpid(), PathOf("missing"), 3).ok());
+  EXPECT_FALSE(ReadFileOfProcess(getpid(), path(), 3).ok()) << "a directory";
+  const std::string fifo = PathOf("fifo");
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_FALSE(ReadFileOfProcess(getpid(), fifo, 3).ok()) << "would block for ever";
 }
 
 TEST_F(ProcessFileTest, RelativePathDoesNotLeadOutOfTheWorkingDirectory) {
   const std::string outside = Write("secret", "secret");
-  const std::string work = directory_ / "work";
+  const std::string work = PathOf("work");
   std::filesystem::create_directory(work);
   std::filesystem::create_symlink(outside, work + "/absolute");
   std::filesystem::create_symlink("../secret", work + "/relative");

@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/base/temporary_folder.h"
 #include "tests/envoy/edge_harness.h"
 
 namespace phantomd {
@@ -36,19 +37,16 @@ std::string EnvoyBinary() {
 }
 
 // An Envoy with one EDS cluster of three endpoints, in a directory of its own.
-class RealEnvoyTest : public ::testing::Test {
+class RealEnvoyTest : public testing::TemporaryFolder {
  protected:
   void SetUp() override {
     const std::string binary = EnvoyBinary();
-    if (binary.empty()) GTEST_SKIP() << "no Envoy: deploy/install-packages fetches it";
-    std::string pattern = (fs::temp_directory_path() / "real_envoy_testXXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
+    ASSERT_FALSE(binary.empty()) << "no Envoy: deploy/install-packages fetches it";
     WriteEndpoints({"127.0.0.11", "127.0.0.12", "127.0.0.13"});
     pid_ = fork();
     if (pid_ == 0) {
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      if (chdir(directory_.c_str()) != 0) _exit(1);
+      if (chdir(path().c_str()) != 0) _exit(1);
       execl(binary.c_str(), "envoy", "-c", "bootstrap.yaml", "--use-dynamic-base-id",
             "--concurrency", "1", "-l", "off", nullptr);
       _exit(2);
@@ -59,7 +57,6 @@ class RealEnvoyTest : public ::testing::Test {
       kill(pid_, SIGKILL);
       waitpid(pid_, nullptr, 0);
     }
-    if (!directory_.empty()) fs::remove_all(directory_);
   }
 
   // A port that was free a moment ago: Envoy takes no port of the system's choice that we could
@@ -85,16 +82,16 @@ class RealEnvoyTest : public ::testing::Test {
           R"("metadata":{{"filter_metadata":{{"istio":{{"workload":"catalog;shop;catalog;v1;east"}}}}}}}})",
           address);
     }
-    std::ofstream(directory_ / "eds.part") << fmt::format(
+    std::ofstream(PathOf("eds.part")) << fmt::format(
         R"({{"resources":[{{"@type":"type.googleapis.com/envoy.config.endpoint.v3.)"
         R"(ClusterLoadAssignment","cluster_name":"{}","endpoints":[{{"lb_endpoints":[{}]}}]}}]}})",
         kCluster, endpoints);
-    if (fs::exists(directory_ / "bootstrap.yaml")) {
-      fs::rename(directory_ / "eds.part", directory_ / "eds.json");  // Envoy watches for a move
+    if (fs::exists(PathOf("bootstrap.yaml"))) {
+      fs::rename(PathOf("eds.part"), PathOf("eds.json"));  // Envoy watches for a move
       return;
     }
-    fs::rename(directory_ / "eds.part", directory_ / "eds.json");
-    std::ofstream(directory_ / "bootstrap.yaml") << fmt::format(
+    fs::rename(PathOf("eds.part"), PathOf("eds.json"));
+    std::ofstream(PathOf("bootstrap.yaml")) << fmt::format(
         R"(node: {{id: "sidecar~10.0.0.5~webapp-0.shop~shop.svc.cluster.local", cluster: webapp}}
 admin:
   address:
@@ -116,10 +113,9 @@ static_resources:
     connect_timeout: 1s
     eds_cluster_config: {{eds_config: {{path_config_source: {{path: {}/eds.json}}}}}}
 )",
-        FreePort(), kCluster, kCluster, directory_.string());
+        FreePort(), kCluster, kCluster, path());
   }
 
-  fs::path directory_;
   pid_t pid_ = -1;
 };
 

@@ -2,17 +2,8 @@
 
 #include <grpcpp/create_channel.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 namespace phantomd::testing {
-
-TempFolder::TempFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "phantomd-test-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) ADD_FAILURE() << "no temporary folder";
-  path_ = name;
-}
-
-TempFolder::~TempFolder() { std::filesystem::remove_all(path_); }
 
 TestServer::TestServer(Options options) : questions_(options.questions) {
   auto server = PhantomServer::Start(

@@ -2,7 +2,6 @@
 // test sets. The folder goes with it.
 #pragma once
 
-#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -10,21 +9,9 @@
 #include "agent/serve/explain_question.h"
 #include "agent/serve/server.h"
 #include "phantom/v1/query.grpc.pb.h"
+#include "tests/base/temporary_folder.h"
 
 namespace phantomd::testing {
-
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 class TestServer {
  public:
