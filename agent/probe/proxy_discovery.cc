@@ -70,6 +70,7 @@ absl::StatusOr<ProxyDiscovery::Member> ProxyDiscovery::Inspect(uint32_t pid,
   out.container_id = owner.container_id;
   const auto command_line = proc_.CommandLine(pid);
   if (!command_line.ok()) return command_line.status();
+  out.well_known = !command_line->empty();  // it is while the process is being set up
   const EnvoyOptions options = ParseEnvoyOptions(*command_line);
   if (!options.config_path.empty()) {
     // Seen through the process's own root; a relative path begins at its working directory.
@@ -113,9 +114,13 @@ void ProxyDiscovery::OnExec(const process_record& record) {
     return;
   }
   absl::StatusOr<Member> member = Inspect(record.process_id, *kind);
-  if (!member.ok()) member = FromRecord(record, *kind);
-  // What the kernel saw at the exec is exact; /proc may already show a later process.
-  member->process.start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  // /proc may already show a later process.
+  if (!member.ok() || !ProxyProcesses::SameStart(member->process.start, start)) {
+    member = FromRecord(record, *kind);
+  }
+  // What the kernel saw at the exec is exact.
+  member->process.start = start;
   member->process.netns_cookie = record.netns_cookie;
   member->process.cgroup_id = record.cgroup_id;
   Join(*std::move(member));
@@ -153,22 +158,27 @@ void ProxyDiscovery::Scan(BootTime now) {
     }
     const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(FileNameOf(*executable));
     if (!kind.has_value()) continue;
+    absl::Status inspected;
     const auto known = living_.find(pid);
     if (known != living_.end()) {
       const auto start = proc_.Start(pid);
       if (start.ok() && ProxyProcesses::SameStart(*start, known->second.process.start)) {
         seen.insert(pid);
-        continue;
+        if (known->second.well_known) continue;
+        inspected = Reinspect(known->second);
       }
     }
-    absl::StatusOr<Member> member = Inspect(pid, *kind);
-    if (member.ok()) {
-      seen.insert(pid);
-      Join(*std::move(member));
-    } else if (!absl::IsNotFound(member.status())) {
+    if (!seen.contains(pid)) {
+      absl::StatusOr<Member> member = Inspect(pid, *kind);
+      inspected = member.status();
+      if (member.ok()) {
+        seen.insert(pid);
+        Join(*std::move(member));
+      }
+    }
+    if (!inspected.ok() && !absl::IsNotFound(inspected)) {
       limitations_.push_back(fmt::format("process {} ({}) is a proxy but cannot be read: {}", pid,
-                                         FileNameOf(*executable),
-                                         FromAbsl(member.status().message())));
+                                         FileNameOf(*executable), FromAbsl(inspected.message())));
     }
   }
   if (unreadable > 0) {
@@ -183,16 +193,36 @@ void ProxyDiscovery::Scan(BootTime now) {
   processes_.Forget(now - kRemember);
 }
 
+absl::Status ProxyDiscovery::Reinspect(const Member& known) {
+  absl::StatusOr<Member> member = Inspect(known.process.process_id, known.process.kind);
+  if (!member.ok()) return member.status();
+  // What the kernel saw at the exec stays.
+  member->process.start = known.process.start;
+  member->process.netns_cookie = known.process.netns_cookie;
+  if (known.process.cgroup_id != 0) member->process.cgroup_id = known.process.cgroup_id;
+  Join(*std::move(member));
+  return absl::OkStatus();
+}
+
 void ProxyDiscovery::Join(Member member) {
   const uint32_t pid = member.process.process_id;
   if (const auto known = living_.find(pid); known != living_.end()) {
-    const bool same =
-        ProxyProcesses::SameStart(known->second.process.start, member.process.start) &&
-        known->second.group == member.group &&
+    const bool same_process =
+        ProxyProcesses::SameStart(known->second.process.start, member.process.start);
+    if (same_process && known->second.group == member.group &&
         known->second.bootstrap_path == member.bootstrap_path &&
-        known->second.bootstrap_inline == member.bootstrap_inline;
-    if (same) return;
-    Leave(pid, member.process.start);
+        known->second.bootstrap_inline == member.bootstrap_inline) {
+      known->second.well_known |= member.well_known;
+      return;
+    }
+    const bool better_known = same_process && !known->second.well_known && member.well_known;
+    const bool of_another =
+        known->second.group != member.group && group_ids_.contains(member.group);
+    if (better_known && !of_another) {
+      RenameGroup(known->second.group, member.group);
+    } else {
+      Leave(pid, member.process.start);
+    }
   }
   if (member.process.kind != ProxyProcess::Kind::kAgent) {
     const bool of_container = !member.pod_uid.empty() && !member.container_id.empty();
@@ -207,6 +237,18 @@ void ProxyDiscovery::Join(Member member) {
   const bool is_proxy = member.process.kind != ProxyProcess::Kind::kAgent;
   living_.insert_or_assign(pid, std::move(member));
   if (is_proxy) Announce(group);
+}
+
+// The proxy keeps its ID: what is known by it already goes on.
+void ProxyDiscovery::RenameGroup(const std::string& from, const std::string& to) {
+  const auto rename = [&](auto& by_group) {
+    if (auto node = by_group.extract(from)) {
+      node.key() = to;
+      by_group.insert(std::move(node));
+    }
+  };
+  rename(group_ids_);
+  rename(announced_);
 }
 
 void ProxyDiscovery::Leave(uint32_t pid, BootTime at) {

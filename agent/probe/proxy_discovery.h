@@ -14,7 +14,9 @@
 // container -> change {A/c1, [7, 9]}; exit of 7 -> {A/c1, [9]}; exit of 9 -> {A/c1, gone}.
 //
 // A process that may not be read, or ended before it could be, never fails anything: the first is
-// listed in limitations(), the second is known by what the kernel said of it.
+// listed in limitations(), the second is known by what the kernel said of it. Each scan looks again
+// at a process that could not be read whole: once it can be, it is the same proxy, better
+// described, unless it turns out to be another process of a proxy that is known already.
 //
 // Thread-compatible. Reads /proc, never a clock.
 #pragma once
@@ -76,13 +78,17 @@ class ProxyDiscovery {
     std::string container_id;
     std::string bootstrap_path;
     std::string bootstrap_inline;
+    bool well_known = false;  // its own /proc entries told all of the above
   };
 
   // Looks at a process. NotFound: no proxy, or gone.
   absl::StatusOr<Member> Inspect(uint32_t pid, ProxyProcess::Kind kind) const;
   // What is left to say of a proxy that ended before it could be looked at.
   static Member FromRecord(const process_record& record, ProxyProcess::Kind kind);
+  // Looks again at one that is not well known. Ok: it has joined as what it is.
+  absl::Status Reinspect(const Member& known);
   void Join(Member member);
+  void RenameGroup(const std::string& from, const std::string& to);
   void Leave(uint32_t pid, BootTime at);
   void Announce(const std::string& group);
   uint64_t CgroupIdOf(std::string_view proc_cgroup) const;

@@ -12,13 +12,15 @@
 #include <fstream>
 #include <map>
 
+#include "tests/base/temporary_folder.h"
+
 namespace phantomd {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
-using testing::UnorderedElementsAre;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
 
 namespace fs = std::filesystem;
 
@@ -47,16 +49,12 @@ struct FakeProcess {
   uint64_t netns_cookie = 100;
 };
 
-class ProxyDiscoveryTest : public testing::Test {
+class ProxyDiscoveryTest : public testing::TemporaryFolder {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/phantomd-discovery-test-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    root_ = pattern;
     discovery_ = std::make_unique<ProxyDiscovery>(
         DiscoveryOptions{.proc_root = root_, .cgroup2_root = root_ + "/cgroup"}, namespaces_);
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   std::string PathOf(uint32_t pid) const { return fmt::format("{}/{}", root_, pid); }
 
@@ -97,7 +95,7 @@ class ProxyDiscoveryTest : public testing::Test {
     return out;
   }
 
-  std::string root_;
+  const std::string root_ = path();
   FakeNamespaces namespaces_;
   std::unique_ptr<ProxyDiscovery> discovery_;
 };
@@ -213,6 +211,109 @@ TEST_F(ProxyDiscoveryTest, ProxyThatEndedBeforeItCouldBeReadIsKnownFromTheKernel
   EXPECT_EQ(changes[0].proxy.cgroup_id, 5u);
   discovery_->Scan(Seconds(200));
   EXPECT_TRUE(discovery_->TakeChanges().at(0).gone);
+}
+
+// What could not be read of a process at its exec, one entry at a time.
+TEST_F(ProxyDiscoveryTest, ProxyBadlySeenAtItsExecIsLookedAtAgainUntilItIsWellKnown) {
+  const FakeProcess process{.pid = 7, .start_seconds = 100};
+  const ProxyId of_container(fmt::format("{}/{}", kPodA, kContainer1));
+  struct Row {
+    const char* entry;
+    ProxyId id;
+    const char* told;  // by the first scan; null: nothing
+  };
+  const Row rows[] = {
+      {"cmdline", of_container, nullptr},
+      {"cgroup", ProxyId("100004000000/7"), nullptr},
+      {"status", ProxyId("100004000000/7"), "/7/status: not in the known form"},
+      {"stat", ProxyId("100004000000/7"), nullptr},
+      {"ns/net", ProxyId("100004000000/7"), "/7/ns/net: Permission denied"},
+  };
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.entry);
+    discovery_ = std::make_unique<ProxyDiscovery>(
+        DiscoveryOptions{.proc_root = root_, .cgroup2_root = root_ + "/cgroup"}, namespaces_);
+    Run(process);
+    if (row.entry == std::string("cgroup")) {
+      fs::remove(PathOf(7) + "/cgroup");
+    } else if (row.entry == std::string("ns/net")) {
+      namespaces_.cookies.clear();
+    } else if (row.entry == std::string("stat")) {
+      fs::remove(PathOf(7) + "/stat");
+    } else {
+      Write(PathOf(7) + "/" + row.entry, "");
+    }
+    discovery_->OnExec(Record(process));
+    std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_EQ(changes[0].proxy.id, row.id);
+    EXPECT_EQ(changes[0].bootstrap_path, "");
+
+    // A scan that fares no better changes nothing.
+    if (row.entry != std::string("stat")) {
+      discovery_->Scan(Seconds(110));
+      EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+      if (row.told == nullptr) {
+        EXPECT_THAT(discovery_->limitations(), IsEmpty());
+      } else {
+        EXPECT_THAT(discovery_->limitations(), ElementsAre(HasSubstr(row.told)));
+      }
+    }
+
+    Run(process);
+    discovery_->Scan(Seconds(120));
+    changes = discovery_->TakeChanges();
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_FALSE(changes[0].gone);
+    EXPECT_EQ(changes[0].proxy.id, row.id) << "it is the same proxy";
+    EXPECT_EQ(changes[0].proxy.pod.uid, PodUid(kPodA));
+    EXPECT_EQ(changes[0].proxy.process_start, BootTime::FromNanos(100'004'000'000));
+    EXPECT_EQ(changes[0].proxy.cgroup_id, 5u) << "what the kernel saw stays";
+    EXPECT_EQ(changes[0].bootstrap_path, PathOf(7) + "/cwd/etc/istio/proxy/envoy-rev.json");
+    EXPECT_EQ(discovery_->processes().Find(7, Seconds(100))->proxy_id, row.id);
+    EXPECT_THAT(discovery_->limitations(), IsEmpty());
+
+    discovery_->Scan(Seconds(130));
+    EXPECT_THAT(discovery_->TakeChanges(), IsEmpty()) << "well known: nothing more to learn";
+    discovery_->OnExit(Record(process));
+    changes = discovery_->TakeChanges();
+    ASSERT_EQ(changes.size(), 1u);
+    EXPECT_TRUE(changes[0].gone);
+    EXPECT_EQ(changes[0].proxy.id, row.id);
+  }
+}
+
+TEST_F(ProxyDiscoveryTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
+  const FakeProcess first{.pid = 7, .start_seconds = 100};
+  const FakeProcess second{.pid = 9, .start_seconds = 150};
+  Run(first);
+  discovery_->OnExec(Record(first));
+  Run(second);
+  Write(PathOf(9) + "/status", "");
+  discovery_->OnExec(Record(second));
+  std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 2u);
+  const ProxyId proxy = changes[0].proxy.id;
+  const ProxyId stranger = changes[1].proxy.id;
+  EXPECT_NE(stranger, proxy);
+  Run(second);
+  discovery_->Scan(Seconds(160));
+  changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_TRUE(changes[0].gone);
+  EXPECT_EQ(changes[0].proxy.id, stranger);
+  EXPECT_EQ(changes[1].proxy.id, proxy);
+  EXPECT_THAT(changes[1].proxy.process_ids, ElementsAre(7u, 9u));
+}
+
+TEST_F(ProxyDiscoveryTest, ALaterProcessInProcIsNotTakenForTheOneThatBegan) {
+  const FakeProcess earlier{.pid = 7, .start_seconds = 100};
+  Run({.pid = 7, .start_seconds = 150});
+  discovery_->OnExec(Record(earlier));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_EQ(changes[0].proxy.id, ProxyId("100004000000/7"));
+  EXPECT_TRUE(changes[0].proxy.pod.uid.empty());
 }
 
 TEST_F(ProxyDiscoveryTest, WrapperScriptIsNotTheProxyThatItStarts) {
