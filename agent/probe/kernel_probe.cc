@@ -132,8 +132,7 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
   return bpf;
 }
 
-absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbeOptions& options) {
-  libbpf_set_print(KeepComplaint);
+absl::Status KernelProbe::CheckSystem(const KernelProbeOptions& options) {
   if (KernelIsTooOld(KernelRelease())) {
     return absl::FailedPreconditionError(
         fmt::format("kernel {} is too old: 5.15 or later is needed", KernelRelease()));
@@ -148,6 +147,12 @@ absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbe
     return absl::PermissionDeniedError(
         fmt::format("recording connects needs root; this is user {}", geteuid()));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbeOptions& options) {
+  libbpf_set_print(KeepComplaint);
+  if (absl::Status status = CheckSystem(options); !status.ok()) return status;
   std::unique_ptr<KernelProbe> probe(new KernelProbe);
   absl::StatusOr<Skeleton> all = OpenAndLoad(options, /*optional=*/true);
   if (!all.ok()) {
@@ -301,7 +306,11 @@ std::vector<process_record> KernelProbe::TakeProcesses() {
 
 KernelTotals KernelProbe::ReadTotals() const {
   KernelTotals out{};
-  std::vector<connect_counters> per_cpu(libbpf_num_possible_cpus());
+  // The lookup writes one value for each possible CPU, each as long as the object says.
+  const int cpus = libbpf_num_possible_cpus();
+  PHANTOMD_CHECK(cpus > 0);
+  PHANTOMD_CHECK(bpf_map__value_size(bpf_->maps.counters) == sizeof(connect_counters));
+  std::vector<connect_counters> per_cpu(cpus);
   for (uint32_t kind = 0; kind < CONNECT_COUNTER_KINDS; ++kind) {
     const int error = bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &kind, per_cpu.data());
     PHANTOMD_CHECK(error == 0);  // every index of an array map exists

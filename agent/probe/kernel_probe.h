@@ -45,6 +45,8 @@ using KernelTotals = std::array<connect_counters, CONNECT_COUNTER_KINDS>;
 
 class KernelProbe {
  public:
+  // Whether this kernel, its type information and this user will do; Load() asks it first.
+  static absl::Status CheckSystem(const KernelProbeOptions& options);
   static absl::StatusOr<std::unique_ptr<KernelProbe>> Load(const KernelProbeOptions& options);
   ~KernelProbe();
   KernelProbe(const KernelProbe&) = delete;

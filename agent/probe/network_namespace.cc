@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <thread>
 
 namespace phantomd {
@@ -38,9 +39,14 @@ absl::StatusOr<uint64_t> SystemNamespaceReader::CookieOf(const std::string& netn
   const int fd = open(netns_path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Failure(netns_path, errno);
   absl::StatusOr<uint64_t> out = absl::UnknownError("");
-  std::thread([&] {
-    out = setns(fd, CLONE_NEWNET) == 0 ? OwnCookie() : Failure(netns_path, errno);
-  }).join();
+  try {
+    std::thread([&] {
+      out = setns(fd, CLONE_NEWNET) == 0 ? OwnCookie() : Failure(netns_path, errno);
+    }).join();
+  } catch (const std::system_error& error) {
+    out = absl::ResourceExhaustedError(
+        fmt::format("{}: no thread to enter it with: {}", netns_path, error.what()));
+  }
   close(fd);
   return out;
 }

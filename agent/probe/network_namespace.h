@@ -17,7 +17,8 @@ namespace phantomd {
 class NamespaceReader {
  public:
   virtual ~NamespaceReader() = default;
-  // NotFound: the process is gone. PermissionDenied: not ours to look at.
+  // NotFound: the process is gone. PermissionDenied: not ours to look at. ResourceExhausted: no
+  // thread to look with.
   virtual absl::StatusOr<uint64_t> CookieOf(const std::string& netns_path) = 0;
 };
 

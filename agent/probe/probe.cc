@@ -22,6 +22,8 @@ uint64_t LostOf(const connect_counters& counters) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probe>> Probe::Start(ProbeOptions options, BootTime now) {
+  // Before anything is read that an ordinary user may not read: the reason is then the plain one.
+  if (absl::Status status = KernelProbe::CheckSystem(options.kernel); !status.ok()) return status;
   std::vector<std::string> limitations;
   if (options.kernel.host_netns_cookie == 0) {
     SystemNamespaceReader namespaces;
@@ -68,18 +70,24 @@ void Probe::TakeProcesses() {
   }
 }
 
+// The kernel reports the end of those that began under its eyes; the others are named to it.
+void Probe::FollowProcesses() {
+  unfollowed_.clear();
+  for (const ProxyProcess* process : discovery_.processes().Living()) {
+    const absl::Status status = kernel_->FollowProcess(process->process_id);
+    if (status.ok()) continue;
+    unfollowed_.push_back(fmt::format("the end of process {} is noticed by scanning /proc only: {}",
+                                      process->process_id, FromAbsl(status.message())));
+  }
+}
+
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<DiscoveredProxy> gone;
   const bool scan = !last_scan_.is_set() || now - last_scan_ >= options_.scan_interval;
   if (scan) {
     last_scan_ = now;
     discovery_.Scan(now);
-    // The kernel reports the end of those that began under its eyes; the others are named to it.
-    for (const ProxyProcess* process : discovery_.processes().Living()) {
-      if (absl::Status status = kernel_->FollowProcess(process->process_id); !status.ok()) {
-        unwatchable_[process->netns_cookie] = std::string(status.message());
-      }
-    }
+    FollowProcesses();
   }
   for (bool more = true; more;) {
     // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
@@ -122,25 +130,26 @@ void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
 
 void Probe::WatchProxies(BootTime now) {
   const uint64_t host = options_.kernel.host_netns_cookie;
+  const auto keep = [now](Watched& watched, const auto& watch) {
+    watched.needed = now;
+    if (watched.by_us) return;
+    const absl::Status status = watch();
+    watched.by_us = status.ok();
+    watched.failure = std::string(status.message());
+  };
+  of_unknown_cgroups_.clear();
   for (const ProxyProcess* process : discovery_.processes().Living()) {
     const uint64_t netns = process->netns_cookie;
-    const bool by_cgroup = netns == host;
-    const auto [needed, added] = by_cgroup ? cgroups_needed_.try_emplace(process->cgroup_id)
-                                           : namespaces_needed_.try_emplace(netns);
-    needed->second = now;
-    if (!added && !unwatchable_.contains(netns)) continue;
-    absl::Status status =
-        by_cgroup ? kernel_->WatchCgroup(netns, process->cgroup_id) : kernel_->Watch(netns);
-    if (by_cgroup && process->cgroup_id == 0) {
-      status = absl::NotFoundError(fmt::format(
+    const uint64_t cgroup = process->cgroup_id;
+    if (netns != host) {
+      keep(watched_namespaces_[netns], [&] { return kernel_->Watch(netns); });
+    } else if (cgroup != 0) {
+      keep(watched_cgroups_[cgroup], [&] { return kernel_->WatchCgroup(netns, cgroup); });
+    } else {
+      of_unknown_cgroups_.push_back(fmt::format(
           "connects of process {} in the host's network namespace are not recorded: its cgroup is "
           "unknown",
           process->process_id));
-    }
-    if (status.ok()) {
-      unwatchable_.erase(netns);
-    } else {
-      unwatchable_[netns] = std::string(status.message());
     }
   }
 }
@@ -150,17 +159,17 @@ void Probe::WatchProxies(BootTime now) {
 // one.
 void Probe::DropWatches(BootTime now) {
   const uint64_t host = options_.kernel.host_netns_cookie;
-  const auto over = [&](BootTime needed) { return now - needed > ProxyDiscovery::kRemember; };
   for (const uint64_t netns : kernel_->Watched()) {
-    if (netns == host) continue;
-    const auto needed = namespaces_needed_.try_emplace(netns, now).first;
-    if (over(needed->second) && kernel_->Unwatch(netns).ok()) namespaces_needed_.erase(needed);
+    if (netns != host) watched_namespaces_.try_emplace(netns, Watched{.needed = now});
   }
-  std::erase_if(cgroups_needed_, [&](const auto& cgroup) {
-    return over(cgroup.second) && kernel_->UnwatchCgroup(host, cgroup.first).ok();
+  const auto over = [&](const Watched& watched) {
+    return now - watched.needed > ProxyDiscovery::kRemember;
+  };
+  std::erase_if(watched_namespaces_, [&](const auto& netns) {
+    return over(netns.second) && kernel_->Unwatch(netns.first).ok();
   });
-  std::erase_if(unwatchable_, [&](const auto& netns) {
-    return netns.first != host && !namespaces_needed_.contains(netns.first);
+  std::erase_if(watched_cgroups_, [&](const auto& cgroup) {
+    return over(cgroup.second) && kernel_->UnwatchCgroup(host, cgroup.first).ok();
   });
 }
 
@@ -208,7 +217,13 @@ void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sin
 std::vector<std::string> Probe::Limitations() const {
   std::vector<std::string> out = limitations_;
   out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
-  for (const auto& [netns, sentence] : unwatchable_) out.push_back(sentence);
+  for (const auto* watches : {&watched_namespaces_, &watched_cgroups_}) {
+    for (const auto& [id, watched] : *watches) {
+      if (!watched.failure.empty()) out.push_back(watched.failure);
+    }
+  }
+  out.insert(out.end(), unfollowed_.begin(), unfollowed_.end());
+  out.insert(out.end(), of_unknown_cgroups_.begin(), of_unknown_cgroups_.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
   return out;
 }

@@ -64,9 +64,17 @@ class Probe {
   std::vector<std::string> Limitations() const;
 
  private:
+  // A namespace, or a cgroup in the host's.
+  struct Watched {
+    BootTime needed;      // when a proxy was last there
+    bool by_us = false;   // else by the exec program alone, or not yet
+    std::string failure;  // why it cannot be watched
+  };
+
   Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, BootTime now);
 
   void TakeProcesses();
+  void FollowProcesses();
   void WatchProxies(BootTime now);
   void DropWatches(BootTime now);
   void TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink);
@@ -81,10 +89,11 @@ class Probe {
   BootTime last_totals_at_;
   std::vector<ProbeTotal> last_totals_;
   uint64_t last_skipped_runs_ = 0;
-  std::map<uint64_t, BootTime> namespaces_needed_;  // and when a proxy was last there
-  std::map<uint64_t, BootTime> cgroups_needed_;     // in the host's namespace
-  std::map<uint64_t, std::string> unwatchable_;     // namespaces, and why
-  std::vector<std::string> limitations_;
+  std::map<uint64_t, Watched> watched_namespaces_;
+  std::map<uint64_t, Watched> watched_cgroups_;
+  std::vector<std::string> limitations_;         // found at the start
+  std::vector<std::string> unfollowed_;          // processes, as of the last scan
+  std::vector<std::string> of_unknown_cgroups_;  // processes, as of now
 };
 
 }  // namespace phantomd

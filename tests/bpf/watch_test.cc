@@ -1,14 +1,10 @@
-// What is recorded and what is not, that nothing is lost without being counted, and what the probe
-// says where it cannot run.
-#include <bpf/btf.h>
-#include <bpf/libbpf.h>
+// What is recorded and what is not, and that nothing is lost without being counted.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -19,13 +15,10 @@
 #include "agent/base/check.h"
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/outcome.h"
-#include "bpf/connect.skel.h"
 #include "tests/bpf/network_lab.h"
 
 namespace phantomd {
 namespace {
-
-using testing::HasSubstr;
 
 const KernelProbeOptions kOnlyNamed{.watch_new_proxies = false};
 
@@ -294,110 +287,6 @@ TEST(WatchTest, AttemptsEndedByTimersUnderLoadAreAllThere) {
   EXPECT_EQ(probe->ReadTotals()[CONNECT_RECORD_ATTEMPT].lost, 0u);
   EXPECT_LE(seen_timed_out + seen_refused, kTimedOut + refused);
   EXPECT_GE(seen_timed_out + seen_refused + skipped, kTimedOut + refused);
-}
-
-TEST(LoadTest, EveryConfigurationPassesTheVerifier) {
-  // Code behind a constant is verified only where the constant lets it run.
-  for (const uint64_t host_netns_cookie : {uint64_t{0}, uint64_t{1}}) {
-    for (const uint32_t ring_bytes : {1u, 4096u * 1024}) {
-      for (const bool watch_new_proxies : {false, true}) {
-        const absl::StatusOr<std::unique_ptr<KernelProbe>> probe =
-            KernelProbe::Load({.ring_bytes = ring_bytes,
-                               .host_netns_cookie = host_netns_cookie,
-                               .watch_new_proxies = watch_new_proxies});
-        ASSERT_TRUE(probe.ok()) << probe.status();
-        EXPECT_THAT((*probe)->limitations(), testing::IsEmpty());
-      }
-    }
-  }
-}
-
-TEST(LoadTest, MissingTypeInformationIsSaid) {
-  const auto probe = KernelProbe::Load({.btf_path = "/nonexistent/vmlinux"});
-  ASSERT_FALSE(probe.ok());
-  EXPECT_THAT(std::string(probe.status().message()),
-              HasSubstr("no kernel type information at /nonexistent/vmlinux"));
-}
-
-TEST(LoadTest, OrdinaryUserIsTold) {
-  int channel[2];
-  ASSERT_EQ(pipe(channel), 0);
-  const pid_t child = fork();
-  ASSERT_GE(child, 0);
-  if (child == 0) {
-    if (setuid(65534) != 0) _exit(2);
-    const auto probe = KernelProbe::Load({});
-    const std::string text(probe.status().message());
-    const bool written = write(channel[1], text.data(), text.size()) == ssize_t(text.size());
-    _exit(!probe.ok() && written ? 0 : 1);
-  }
-  close(channel[1]);
-  char text[512] = {};
-  EXPECT_GT(read(channel[0], text, sizeof(text) - 1), 0);
-  close(channel[0]);
-  int status = 0;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_STREQ(text, "recording connects needs root; this is user 65534");
-}
-
-// Both compilers must lay out the shared records alike; the BPF object's own type information says
-// how clang did.
-class LayoutTest : public testing::Test {
- protected:
-  void SetUp() override {
-    bpf_.reset(connect_bpf::open());
-    ASSERT_NE(bpf_, nullptr);
-    btf_ = bpf_object__btf(bpf_->obj);
-    ASSERT_NE(btf_, nullptr);
-  }
-
-  const btf_type* Struct(const char* name) {
-    const int id = btf__find_by_name_kind(btf_, name, BTF_KIND_STRUCT);
-    EXPECT_GT(id, 0) << name;
-    return id > 0 ? btf__type_by_id(btf_, id) : nullptr;
-  }
-
-  // In bytes; -1: no such member.
-  int OffsetOf(const btf_type* type, std::string_view member) {
-    for (int i = 0; i < btf_vlen(type); ++i) {
-      const btf_member& m = btf_members(type)[i];
-      if (member == btf__name_by_offset(btf_, m.name_off))
-        return btf_member_bit_offset(type, i) / 8;
-    }
-    return -1;
-  }
-
-  struct Destroy {
-    void operator()(connect_bpf* bpf) const { connect_bpf::destroy(bpf); }
-  };
-  std::unique_ptr<connect_bpf, Destroy> bpf_;
-  const btf* btf_ = nullptr;
-};
-
-#define EXPECT_SAME_OFFSET(type, member) \
-  EXPECT_EQ(OffsetOf(Struct(#type), #member), int(offsetof(type, member))) << #type "." #member
-
-TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
-  EXPECT_EQ(Struct("connect_record")->size, sizeof(connect_record));
-  EXPECT_SAME_OFFSET(connect_record, icmp_code);
-  EXPECT_SAME_OFFSET(connect_record, process_start_ns);
-  EXPECT_SAME_OFFSET(connect_record, thread_id);
-  EXPECT_SAME_OFFSET(connect_record, retransmits);
-  EXPECT_SAME_OFFSET(connect_record, destination);
-  EXPECT_SAME_OFFSET(connect_record, icmp_error);
-  EXPECT_SAME_OFFSET(connect_record, server_isn);
-  EXPECT_EQ(Struct("accept_record")->size, sizeof(accept_record));
-  EXPECT_SAME_OFFSET(accept_record, uid);
-  EXPECT_SAME_OFFSET(accept_record, server_isn);
-  EXPECT_SAME_OFFSET(accept_record, remote_port);
-  EXPECT_EQ(Struct("process_record")->size, sizeof(process_record));
-  EXPECT_SAME_OFFSET(process_record, cgroup_id);
-  EXPECT_SAME_OFFSET(process_record, comm);
-  EXPECT_EQ(Struct("watch_entry")->size, sizeof(watch_entry));
-  EXPECT_EQ(Struct("cgroup_key")->size, sizeof(cgroup_key));
-  EXPECT_EQ(Struct("connect_counters")->size, sizeof(connect_counters));
-  EXPECT_SAME_OFFSET(connect_counters, unreadable);
 }
 
 }  // namespace
