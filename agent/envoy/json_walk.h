@@ -21,6 +21,12 @@
 
 #include "absl/status/status.h"
 
+// The checks change the layout of simdjson's on-demand parser. Left to itself each file decides by
+// its own optimisation, and the linker merges the inline functions of both layouts without a word.
+#if !defined(SIMDJSON_DEVELOPMENT_CHECKS) || SIMDJSON_DEVELOPMENT_CHECKS
+#error "build with SIMDJSON_DEVELOPMENT_CHECKS=0, which linking phantomd_envoy does"
+#endif
+
 namespace phantomd {
 
 // The name of a field, as it stands in the document up to its closing quote: never copied, for most
