@@ -20,8 +20,9 @@ if(PHANTOMD_SANITIZE)
   add_link_options(-fsanitize=${PHANTOMD_SANITIZE})
 endif()
 
-# The sanitizer and analysis builds share two precompiled headers, which halves them; the release build has none, so
-# that a file which forgets an include does not compile there. ccache keeps objects made with one only if told so.
+# The builds that make programs share two precompiled headers, which halves them; the thread-safety build has none, so
+# that a file of the product which forgets an include does not compile there. ccache keeps objects made with one only
+# if told so.
 option(PHANTOMD_PRECOMPILED_HEADERS "Share precompiled headers of the libraries' and GoogleTest's headers" OFF)
 if(PHANTOMD_PRECOMPILED_HEADERS)
   # A precompiled header serves only what is compiled with the macros and threads it was made with.
