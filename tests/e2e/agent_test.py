@@ -11,6 +11,22 @@ import processes
 import scene as scenes
 
 
+def wait_for_attempts(agent, count):
+    agent.wait_for("connections are judged", lambda status: int(status.get("attempts", 0)) > count)
+
+
+def start_under_load(scene, attempts):
+    """An agent that has judged more than `attempts` connections of a load that goes on."""
+    agent = fixture.new_agent(scene)
+    agent.start()
+    scene.start_pod(scenes.CATALOG_OLD, "10.244.7.11", "catalog")
+    scene.start_client()
+    agent.wait_for_proxy()
+    scene.start_load(50)
+    wait_for_attempts(agent, attempts)
+    return agent
+
+
 class AgentTest(fixture.Case):
     def test_second_agent_on_the_same_socket_says_so_and_ends(self):
         with fixture.new_scene() as scene:
@@ -76,15 +92,7 @@ class AgentTest(fixture.Case):
 
     def test_sigterm_under_load_ends_it_in_order_with_a_whole_recording(self):
         with fixture.new_scene() as scene:
-            agent = fixture.new_agent(scene)
-            agent.start()
-            scene.start_pod(scenes.CATALOG_OLD, "10.244.7.11", "catalog")
-            scene.start_client()
-            agent.wait_for_proxy()
-            scene.start_load(50)
-            agent.wait_for(
-                "connections are judged", lambda status: int(status.get("attempts", 0)) > 50
-            )
+            agent = start_under_load(scene, 50)
             self.assertEqual(agent.stop(), 0)
             self.assertFalse(os.path.exists(agent.address.removeprefix("unix:")))
             report = json.loads(agent.replay("-o", "json"))
@@ -102,9 +110,7 @@ class AgentTest(fixture.Case):
             agent = fixture.new_agent(scene)
             agent.start()
             agent.wait_for_proxy()
-            agent.wait_for(
-                "connections are judged", lambda status: int(status.get("attempts", 0)) > 50
-            )
+            wait_for_attempts(agent, 50)
             proxy = agent.proxies()[0]["proxy"]
             self.assertEqual(proxy["name"], "shop/" + scene.client.name)
             self.assertEqual(proxy["role"], "SIDECAR")
@@ -113,15 +119,7 @@ class AgentTest(fixture.Case):
 
     def test_kill_leaves_a_recording_that_replays_up_to_the_cut(self):
         with fixture.new_scene() as scene:
-            agent = fixture.new_agent(scene)
-            agent.start()
-            scene.start_pod(scenes.CATALOG_OLD, "10.244.7.11", "catalog")
-            scene.start_client()
-            agent.wait_for_proxy()
-            scene.start_load(50)
-            agent.wait_for(
-                "connections are judged", lambda status: int(status.get("attempts", 0)) > 200
-            )
+            agent = start_under_load(scene, 200)
             processes.end(agent.process, signal.SIGKILL)
             report = json.loads(agent.replay("-o", "json"))
             self.assertGreater(int(report["status"]["attempts"]), 0)
