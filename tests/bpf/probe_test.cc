@@ -27,6 +27,7 @@ namespace {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr uint32_t kProxyUid = 1337;
 
@@ -101,8 +102,8 @@ class ProbeTest : public testing::Test {
     return std::filesystem::canonical("/proc/self/exe").parent_path() / "named" / name;
   }
 
-  void StartProbe() {
-    absl::StatusOr<std::unique_ptr<Probe>> probe = Probe::Start({}, SystemClock().Now());
+  void StartProbe(const ProbeOptions& options = {}) {
+    absl::StatusOr<std::unique_ptr<Probe>> probe = Probe::Start(options, SystemClock().Now());
     ASSERT_TRUE(probe.ok()) << probe.status();
     probe_ = *std::move(probe);
     Consume();
@@ -321,6 +322,34 @@ TEST_F(ProbeTest, NamespaceOfAFalseProxyIsForgotten) {
   gateway.Connect("worker", Family::kV4, server, 9);
   Consume(now + std::chrono::seconds(81));
   EXPECT_TRUE(attempts_.empty());
+}
+
+TEST_F(ProbeTest, UnknownCgroupIsSaidBesideProxiesWhoseCgroupIsKnown) {
+  std::optional<FakeProxy> before(std::in_place, envoy_, lab_.client,
+                                  std::vector<std::string>{"-c", "x", "--disable-hot-restart"});
+  before->Do("listen v4 0");
+  ProbeOptions options;
+  options.kernel.host_netns_cookie = lab_.client.cookie();  // stands for the host's
+  options.discovery.cgroup2_root = "/nonexistent";
+  StartProbe(options);
+  FakeProxy after(envoy_, lab_.client, {"-c", "y", "--disable-hot-restart"});
+  ASSERT_TRUE(WaitForProxies(2));  // the kernel has told the cgroup of the second
+  const auto sentence = [](uint32_t pid) {
+    return fmt::format(
+        "connects of process {} in the host's network namespace are not recorded: its cgroup is "
+        "unknown",
+        pid);
+  };
+  EXPECT_THAT(probe_->Limitations(), Contains(sentence(before->pid())));
+  EXPECT_THAT(probe_->Limitations(), Not(Contains(sentence(after.pid()))));
+  const uint16_t source = after.Connect("worker", Family::kV4, lab_.Server(Family::kV4), 8080);
+  EXPECT_EQ(InitiatorOf(source), Initiator::kProxy);
+  EXPECT_THAT(probe_->Limitations(), Contains(sentence(before->pid())));
+  const uint32_t pid = before->pid();
+  before.reset();
+  ASSERT_TRUE(WaitForProxies(3));
+  Consume();
+  EXPECT_THAT(probe_->Limitations(), Not(Contains(sentence(pid))));
 }
 
 TEST_F(ProbeTest, LossIsTold) {
