@@ -20,7 +20,7 @@ Holder Describe(PodHandle pod, const IpAddr& ip, const Lifecycle& lifecycle, Boo
 
 Holder HolderOf(const TenancyFacts& tenancy, const TimeBounds& withdrawn, Departure departure) {
   Holder holder;
-  if (tenancy.ref == nullptr) return holder;
+  if (tenancy.ref.is_null()) return holder;
   holder.pod = *tenancy.ref;
   holder.acquired = Middle(tenancy.acquired);
   if (withdrawn.happened()) holder.withdrawn = Middle(withdrawn);

@@ -9,6 +9,7 @@
 // Plain values; pointers are valid until the next Apply or Compact of the Lifecycle they came from.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "absl/container/inlined_vector.h"
@@ -18,10 +19,29 @@
 
 namespace phantomd {
 
+class PodIndex;
+
+// A pod's names as the index keeps them: put together when somebody reads them, because a verdict
+// needs none of them and composing them allocates. Null: no pod.
+class LazyPodRef {
+ public:
+  LazyPodRef() = default;
+  LazyPodRef(const PodIndex& index, uint32_t slot) : index_(&index), slot_(slot) {}
+
+  bool is_null() const { return index_ == nullptr; }
+  const PodRef* get() const;
+  const PodRef* operator->() const { return get(); }
+  const PodRef& operator*() const { return *get(); }
+
+ private:
+  const PodIndex* index_ = nullptr;
+  uint32_t slot_ = 0;
+};
+
 // One pod's hold on one address.
 struct TenancyFacts {
   PodHandle pod = PodHandle::kNone;
-  const PodRef* ref = nullptr;
+  LazyPodRef ref;
   TimeBounds acquired;
   TimeBounds released;  // not_after Max: not known to have ended (or no upper bound: force-deleted)
   BootTime likely_released;  // the likely instant: the later bound minus what news usually takes;
@@ -59,8 +79,8 @@ struct AddressFacts {
   bool pods_broken = false;    // the pod feed was broken (or not yet synced) at t
   bool slices_broken = false;  // the same of the slice feed
 
-  // The latest tenancy that had ended, surely or possibly, by t: who held it before it died. ref
-  // null: none known.
+  // The latest tenancy that had ended, surely or possibly, by t: who held it before it died. pod
+  // kNone: none known.
   TenancyFacts last;
   bool ever_held = false;           // some pod is known to have held it, at any instant up to now
   bool other_holder_known = false;  // more than one pod is known to have held it

@@ -8,7 +8,7 @@ namespace phantomd {
 TenancyFacts Lifecycle::Impl::FactsOf(const ResolvedTenancy& resolved) const {
   const uint32_t pod = ips[resolved.tenancy].pod;
   return {.pod = pods[pod].handle,
-          .ref = pods.Ref(pod),
+          .ref = LazyPodRef(pods, pod),
           .acquired = resolved.acquired,
           .released = resolved.released,
           .likely_released = resolved.likely_released,
@@ -67,9 +67,11 @@ AddressFacts Lifecycle::Impl::At(const IpAddr& ip, BootTime t) const {
                             !pods[tenancy.pod].facts.deleted_told.is_set() &&
                             (state.may_be_withdrawn || resolved.MayHaveEndedBy(t));
       }
-      if (facts.last.ref == nullptr && resolved.MayHaveEndedBy(t)) facts.last = FactsOf(resolved);
+      if (facts.last.pod == PodHandle::kNone && resolved.MayHaveEndedBy(t)) {
+        facts.last = FactsOf(resolved);
+      }
       taken_over |= tenancy.strong && tenancy.told <= t;
-      return !taken_over || facts.last.ref == nullptr;
+      return !taken_over || facts.last.pod == PodHandle::kNone;
     });
   }
   if (facts.nobody) facts.untold = WhyUntold(ip, t);

@@ -6,6 +6,7 @@
 
 #include "absl/hash/hash.h"
 #include "agent/base/check.h"
+#include "agent/lifecycle/address_facts.h"
 
 namespace phantomd {
 namespace {
@@ -176,6 +177,8 @@ PodUid PodIndex::Uid(uint32_t slot) const {
   const PodRecord& record = records_[slot];
   return PodUid(record.uid_is_text ? Text(TextId(record.uid)) : UnpackUuid(record.uid));
 }
+
+const PodRef* LazyPodRef::get() const { return is_null() ? nullptr : index_->Ref(slot_); }
 
 const PodRef* PodIndex::Ref(uint32_t slot) const {
   const PodRecord& record = records_[slot];

@@ -1,5 +1,7 @@
 #include "agent/verdict/evidence.h"
 
+#include <algorithm>
+
 namespace phantomd {
 namespace {
 
@@ -21,11 +23,19 @@ bool PlainlyLive(const Evidence& evidence) {
   return true;
 }
 
+// Then a cluster tells the layer, and nobody asks what else the connection may have gone through.
+bool HeldBySomeCluster(const Evidence& evidence) {
+  return std::any_of(evidence.listings.begin(), evidence.listings.end(),
+                     [](const ClusterEvidence& listing) { return listing.held(); });
+}
+
 void GatherListings(const BeliefFacts& facts, const Lifecycle& lifecycle, Evidence& evidence) {
   for (const ClusterBelief& belief : facts.clusters) {
     ClusterEvidence& listing = evidence.listings.emplace_back();
     listing.belief = belief;
-    listing.service_known = !belief.service.empty() && lifecycle.ServiceKnown(belief.service);
+    // Of an address that some pod has held, nobody asks whose Service it is.
+    listing.service_known = !evidence.address.ever_held && !belief.service.empty() &&
+                            lifecycle.ServiceKnown(belief.service);
     for (const PossibleHolder& holder : evidence.address.holders) {
       listing.meanings.push_back(belief.service.empty()
                                      ? Meaning::kNoOpinion
@@ -65,9 +75,10 @@ Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& l
     evidence.belief_usable = facts.usable;
     evidence.answered_after = facts.answered_after;
     GatherListings(facts, lifecycle, evidence);
-    evidence.has_original_dst = belief.HasOriginalDst(proxy);
-    if (evidence.has_original_dst) evidence.original_dst_layer = belief.OriginalDstLayer(proxy);
   }
+  if (PlainlyLive(evidence) && HeldBySomeCluster(evidence)) return evidence;
+  evidence.has_original_dst = evidence.proxy_known && belief.HasOriginalDst(proxy);
+  if (evidence.has_original_dst) evidence.original_dst_layer = belief.OriginalDstLayer(proxy);
   if (!PlainlyLive(evidence)) GatherEarlier(attempt, lifecycle, evidence);
   return evidence;
 }

@@ -20,7 +20,8 @@ namespace phantomd {
 // One cluster of the proxy that lists, or listed, the destination around the SYN.
 struct ClusterEvidence {
   ClusterBelief belief;
-  bool service_known = false;                // a slice of its Service was ever listed here
+  bool service_known = false;  // a slice of its Service was ever listed here; not told of an
+                               // address that some pod has held
   absl::InlinedVector<Meaning, 2> meanings;  // of each of AddressFacts.holders, in that order
   bool held() const { return belief.hold != Hold::kDropped; }
 };
@@ -40,7 +41,7 @@ struct Evidence {
   bool belief_usable = false;   // a snapshot is close enough to the SYN to speak of it
   bool answered_after = false;  // a poll requested at or after the SYN was answered, or failed
   absl::InlinedVector<ClusterEvidence, 2> listings;
-  bool has_original_dst = false;
+  bool has_original_dst = false;  // of LIVE ones that a cluster holds: not told
   Layer original_dst_layer = Layer::kUnspecified;
   bool syn_before_horizon = false;      // an adopted SYN may be older than the index
   std::vector<EarlierTenancy> earlier;  // newest first; left empty where nothing can be stale

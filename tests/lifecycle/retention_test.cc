@@ -36,7 +36,7 @@ TEST(RetentionTest, TombstoneIsKeptUntilItsEndLiesBehindTheHorizon) {
   ExpectWho(story, kX, {{102.6, "nobody"}});
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(110)).last.ref->name, "b");
   story.lifecycle().Compact(At(104));
-  EXPECT_EQ(story.lifecycle().At(Ip(kX), At(110)).last.ref, nullptr);
+  EXPECT_TRUE(story.lifecycle().At(Ip(kX), At(110)).last.ref.is_null());
   EXPECT_EQ(story.lifecycle().tombstones(), 0u);
   EXPECT_FALSE(story.lifecycle().At(Ip(kX), At(110)).ever_held);
   EXPECT_TRUE(story.lifecycle().At(Ip(kX), At(110)).listed_with_pod);

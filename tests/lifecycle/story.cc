@@ -227,7 +227,7 @@ std::string Story::Who(std::string_view ip, double t) const {
     who += word;
   };
   for (const PossibleHolder& holder : facts.holders) {
-    const PodRef* ref = holder.tenancy.ref;
+    const PodRef* ref = holder.tenancy.ref.get();
     const std::string name =
         ref->name.empty() ? std::string(ref->uid.value().substr(4)) : ref->name;
     add(fmt::format("{}{}{}", name, holder.sure ? "!" : "?",
@@ -272,7 +272,7 @@ std::string Story::Change(std::string_view pod, double now) const {
 
 std::string Describe(const AddressFacts& facts) {
   const auto tenancy = [](const TenancyFacts& t) {
-    return t.ref == nullptr
+    return t.ref.is_null()
                ? std::string("none")
                : fmt::format("{} acquired {} released {} likely {} {} by {}", t.ref->uid.value(),
                              Show(t.acquired), Show(t.released), Show(t.likely_acquired),

@@ -6,9 +6,7 @@ namespace phantomd::testing {
 namespace {
 
 TenancyFacts FactsOf(const Tenancy& t) {
-  static const PodRef kRef;
   return {.pod = static_cast<PodHandle>(t.pod),
-          .ref = &kRef,
           .acquired = t.acquired.bounds(),
           .released = t.released.bounds(),
           .likely_released = t.released.likely(),
