@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <compare>
 #include <cstdint>
 #include <cstring>
@@ -35,15 +36,28 @@ class IpAddr {
   bool is_loopback() const;      // 127.0.0.0/8 or ::1
   std::string ToString() const;  // IPv4 dotted, IPv6 as RFC 5952
 
-  friend auto operator<=>(const IpAddr&, const IpAddr&) = default;
+  // As two words each: std::array would call memcmp, which shows in every look-up.
+  friend bool operator==(const IpAddr& a, const IpAddr& b) {
+    return a.Word(0) == b.Word(0) && a.Word(1) == b.Word(1);
+  }
+  friend std::strong_ordering operator<=>(const IpAddr& a, const IpAddr& b) {
+    static_assert(std::endian::native == std::endian::little);
+    const uint64_t high_a = __builtin_bswap64(a.Word(0)), high_b = __builtin_bswap64(b.Word(0));
+    if (high_a != high_b) return high_a <=> high_b;
+    return __builtin_bswap64(a.Word(1)) <=> __builtin_bswap64(b.Word(1));
+  }
   template <typename H>
   friend H AbslHashValue(H h, const IpAddr& a) {
-    uint64_t halves[2];
-    std::memcpy(halves, a.bytes_.data(), sizeof(halves));
-    return H::combine(std::move(h), halves[0], halves[1]);
+    return H::combine(std::move(h), a.Word(0), a.Word(1));
   }
 
  private:
+  uint64_t Word(size_t at) const {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes_.data() + 8 * at, sizeof(word));
+    return word;
+  }
+
   std::array<uint8_t, 16> bytes_{};
 };
 
