@@ -66,9 +66,10 @@ int main(int argc, char** argv) {
     spdlog::error("{}", phantomd::FromAbsl(agent.status().message()));
     return 1;
   }
+  const std::string metrics = (*agent)->MetricsAddress();
   spdlog::info("phantomd {} watches node {}, answers at {}{}{}", PHANTOMD_VERSION, flags.node_name,
-               fmt::join(flags.listen, ", "),
-               flags.metrics_listen.empty() ? "" : ", metrics at " + flags.metrics_listen,
+               fmt::join((*agent)->Addresses(), ", "),
+               metrics.empty() ? "" : ", metrics at " + metrics,
                flags.record.empty() ? "" : ", records to " + flags.record);
 
   WarnOfClearText(flags);

@@ -31,8 +31,9 @@ class MetricsServer {
 
  private:
   MetricsServer(std::unique_ptr<prometheus::Exposer> exposer,
-                std::shared_ptr<prometheus::Collectable> source);
+                std::shared_ptr<prometheus::Collectable> source, std::string host);
 
+  const std::string host_;  // where it can be reached from here
   std::shared_ptr<prometheus::Collectable> source_;
   std::unique_ptr<prometheus::Exposer> exposer_;
 };

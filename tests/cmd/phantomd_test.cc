@@ -14,6 +14,7 @@
 namespace phantomd {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::Ran;
 using testing::RunningProgram;
@@ -59,6 +60,17 @@ TEST_F(PhantomdTest, AnswersUntilSigtermAndLeavesAWholeRecordingAndNoSocket) {
   EXPECT_EQ(replay.code, 0);
   EXPECT_EQ(replay.err, "");
   EXPECT_THAT(replay.out, HasSubstr("n1, phantomd"));
+}
+
+TEST_F(PhantomdTest, PortsThatTheSystemChoseAreLogged) {
+  RunningProgram agent("phantomd", {"--listen", Address() + ",127.0.0.1:0",
+                                    "--metrics_listen=127.0.0.1:0", "--node_name=n1"});
+  WaitUntilItAnswers();
+  agent.Signal(SIGTERM);
+  EXPECT_EQ(agent.Wait(), 0) << agent.Errors();
+  EXPECT_THAT(agent.Errors(),
+              ContainsRegex("answers at " + Address() +
+                            ", 127\\.0\\.0\\.1:[1-9][0-9]*, metrics at 127\\.0\\.0\\.1:[1-9]"));
 }
 
 TEST_F(PhantomdTest, SecondAgentIsTurnedAwayAndTouchesNothingOfTheFirst) {

@@ -75,6 +75,11 @@ Header MakeHeader(const Flags& flags, const Clock& clock) {
           .settings = flags.settings};
 }
 
+// "127.0.0.1:0" -> "127.0.0.1:41237".
+std::string WithPort(const std::string& address, int port) {
+  return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
+}
+
 }  // namespace
 
 Agent::Agent(const Flags& flags)
@@ -181,6 +186,19 @@ void Agent::Stop() {
   if (writer_ != nullptr) writer_->Stop();
   metrics_.reset();
   server_.reset();
+}
+
+std::vector<std::string> Agent::Addresses() const {
+  std::vector<std::string> out = flags_.listen;
+  auto port = server_->ports().begin();
+  for (std::string& address : out) {
+    if (!address.starts_with("unix:")) address = WithPort(address, *port++);
+  }
+  return out;
+}
+
+std::string Agent::MetricsAddress() const {
+  return metrics_ == nullptr ? "" : WithPort(flags_.metrics_listen, metrics_->port());
 }
 
 Agent::~Agent() { Stop(); }

@@ -10,7 +10,9 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "agent/base/clock.h"
@@ -34,6 +36,10 @@ class Agent {
   Agent& operator=(const Agent&) = delete;
 
   void Stop();
+
+  // Where it can be asked, as the flags say it but with the port that the system chose for port 0.
+  std::vector<std::string> Addresses() const;
+  std::string MetricsAddress() const;  // empty: nowhere
 
  private:
   explicit Agent(const Flags& flags);
