@@ -1,11 +1,16 @@
 // phantomctl asks agents, and replays what they recorded.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "agent/cmd/ctl/commands.h"
+#include "agent/cmd/ctl/output.h"
 
 namespace {
 
@@ -94,6 +99,18 @@ void AddCommands(CLI::App& app, CommandOptions& options, Command* chosen) {
                    "Every judged attempt as JSON, one a line, instead of the report");
 }
 
+// For a command line in which no command was found.
+std::string NoCommandSentence(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  const std::string commands = fmt::format("the commands are {}", fmt::join(names, ", "));
+  const std::vector<std::string> unknown = app.remaining();
+  if (unknown.empty()) return "no command given: " + commands;
+  const bool option = unknown.front().starts_with('-');
+  return fmt::format("unknown {} '{}': {}", option ? "option" : "command", unknown.front(),
+                     option ? "phantomctl --help lists them" : commands);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -110,6 +127,13 @@ int main(int argc, char** argv) {
   AddCommands(app, options, &chosen);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::RequiredError& error) {
+    if (app.get_subcommands().empty()) {
+      phantomd::PrintError(NoCommandSentence(app));
+    } else {
+      app.exit(error);
+    }
+    return phantomd::kUsage;
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? phantomd::kDone : phantomd::kUsage;
   }

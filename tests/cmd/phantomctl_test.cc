@@ -161,6 +161,26 @@ TEST_F(PhantomctlTest, WrongUsageIsExitTwo) {
   }
 }
 
+TEST_F(PhantomctlTest, WhereNoCommandIsFoundTheSentenceListsThem) {
+  const std::string commands =
+      "the commands are status, proxies, rollouts, rollout, connections, stale, explain, replay\n";
+  const struct {
+    std::vector<std::string> arguments;
+    std::string told;
+  } kCases[] = {
+      {{}, "no command given: " + commands},
+      {{"haunt"}, "unknown command 'haunt': " + commands},
+      {{"haunt", "--filter", "class=DEAD"}, "unknown command 'haunt': " + commands},
+      {{"--haunt"}, "unknown option '--haunt': phantomctl --help lists them\n"},
+  };
+  for (const auto& c : kCases) {
+    const Ran ran = Run(c.arguments);
+    EXPECT_EQ(ran.code, 2) << c.told;
+    EXPECT_EQ(ran.err, "phantomctl: " + c.told);
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
 TEST_F(PhantomctlTest, HelpAndVersionAreExitZero) {
   EXPECT_THAT(Output({"--help"}), HasSubstr("3 some agents did not answer"));
   EXPECT_THAT(Output({"--version"}), ::testing::MatchesRegex("phantomctl [0-9.]+\n"));

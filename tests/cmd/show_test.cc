@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "agent/wire/report_wire.h"
@@ -125,26 +126,55 @@ TEST_F(ShowTest, RolloutWithItsWindows) {
       "shop/webapp-1  18:59:02.000  18:59:05.020  3.02s±25ms        13         9  18:59:04.900\n");
 }
 
-TEST_F(ShowTest, Connections) {
+TEST_F(ShowTest, ConnectionsAreInTheOrderOfTheirSynsYoungestFirst) {
+  // In 100 columns, for which the longest of classes takes its room from the proxy's name.
   EXPECT_EQ(Show(Connections(), Detail::kTable),
-            "2026-11-29    PROXY          DESTINATION    CLASS                OUTCOME      WAITED  "
-            "CAUSE  "
-            "    LAYER\n"
-            "18:59:03.003  shop/webapp-1  10.1.0.1:8080  UNKNOWN_DESTINATION  ABANDONED        1s  "
-            "-      "
-            "    L4\n"
-            "18:59:04.500  shop/webapp-1  10.1.0.1:8080  REUSED               ESTABLISHED   350µs  "
-            "STALE_EDS  L7\n"
-            "18:59:03.001  shop/webapp-1  10.1.0.1:8080  DEAD                 ABANDONED        1s  "
-            "STALE_EDS  L4\n");
+            "2026-11-29    PROXY        DESTINATION    CLASS                OUTCOME      WAITED  "
+            "CAUSE    "
+            "  LAYER\n"
+            "18:59:04.500  shop/…app-1  10.1.0.1:8080  REUSED               ESTABLISHED   350µs  "
+            "STALE_EDS"
+            "  L7\n"
+            "18:59:03.003  shop/…app-1  10.1.0.1:8080  UNKNOWN_DESTINATION  ABANDONED        1s  - "
+            "       "
+            "  L4\n"
+            "18:59:03.001  shop/…app-1  10.1.0.1:8080  DEAD                 ABANDONED        1s  "
+            "STALE_EDS"
+            "  L4\n");
+}
+
+TEST_F(ShowTest, ConnectionsOfLongNamesFitIntoAScreenAndAreWholeWhenWide) {
+  const std::string name = "shop/webapp-5d9c7f6b8d-nb59b";
+  pb::ListConnectionsResponse list = Connections();
+  list.mutable_connections()->DeleteSubrange(0, 1);
+  for (pb::Connection& c : *list.mutable_connections()) {
+    c.set_proxy_name(name);
+    c.set_destination("10.244.17.112:8080");
+    c.set_destination_class(pb::WITHDRAWN);
+    c.set_outcome(pb::ESTABLISHED);
+    c.set_cause(pb::CLIENT_ADDRESS);
+  }
+  const std::string table = Show(list, Detail::kTable);
+  size_t widest = 0;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) {
+    const auto more_bytes = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    });
+    widest = std::max(widest, line.size() - static_cast<size_t>(more_bytes));
+  }
+  EXPECT_EQ(widest, 100u) << table;
+  EXPECT_EQ(table.find(name), std::string::npos);
+  EXPECT_NE(table.find("  shop/…nb59b  10.244.17.112:8080  WITHDRAWN  "), std::string::npos)
+      << table;
+  EXPECT_NE(Show(list, Detail::kWide).find(name), std::string::npos);
 }
 
 TEST_F(ShowTest, WideConnectionsNameHoldersClusterAndRollout) {
   const std::string text = Show(Connections(), Detail::kWide);
   std::istringstream lines(text);
-  std::string titles, unknown, reused;
+  std::string titles, reused;
   std::getline(lines, titles);
-  std::getline(lines, unknown);
   std::getline(lines, reused);
   for (const auto& [title, cell] : std::initializer_list<std::pair<const char*, const char*>>{
            {"CERTAINTY", "CERTAIN"},

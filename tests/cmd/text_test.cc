@@ -28,6 +28,33 @@ TEST(TextTableTest, CountsCharactersNotBytes) {
             "  1000ms  x\n");
 }
 
+TEST(TextTableTest, ColumnsThatMayShrinkLoseTheirMiddleNoFurtherThanTheirLeast) {
+  TextTable table(
+      {{"PROXY", TextTable::Column::kLeft, 0, 6}, {"STALE", TextTable::Column::kRight}});
+  table.Add({"shop/webapp-1", "1"});
+  table.Add({"shop/µ", "2"});
+  const std::string whole =
+      "PROXY          STALE\n"
+      "shop/webapp-1      1\n"
+      "shop/µ             2\n";
+  EXPECT_EQ(table.Text(), whole);
+  EXPECT_EQ(table.Text(0, 20), whole);
+  const std::string ten =
+      "PROXY       STALE\n"
+      "shop/…pp-1      1\n"
+      "shop/µ          2\n";
+  EXPECT_EQ(table.Text(0, 17), ten);
+  EXPECT_EQ(table.Text(0, 5),
+            "PROXY   STALE\n"
+            "sho…-1      1\n"
+            "shop/µ      2\n");
+  EXPECT_EQ(table.Text(2, 19).substr(0, 20), "  PROXY       STALE\n");
+
+  TextTable other({{"NAME", TextTable::Column::kLeft, 0, 4}});
+  other.Add({"µµµµµµ"});
+  EXPECT_EQ(other.Text(0, 5), "NAME\nµµ…µµ\n");
+}
+
 TEST(TextTableTest, WithoutRowsThereIsNothing) { EXPECT_EQ(TextTable({{"NAME"}}).Text(), ""); }
 
 TEST(TextTableTest, RowsThatComeLaterStandUnderTheSameTitles) {

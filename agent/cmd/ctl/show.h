@@ -1,8 +1,9 @@
 // Answers as text for people: one function per answer, lists as tables.
 //
-// kTable stays within 100 columns for names of usual length; kWide adds columns. Nothing is
-// rounded but durations. Times are local; a table's first column of times carries its date in the
-// title.
+// kTable stays within 100 columns for names of usual length; connections lose the middle of the
+// proxy's name for it, except where they come one by one. kWide adds columns and shortens nothing.
+// Nothing is rounded but durations. Times are local; a table's first column of times carries its
+// date in the title.
 //
 // Pure but for the time zone of the process.
 #pragma once
@@ -19,6 +20,7 @@ std::string Show(const phantom::v1::Status& status, Detail detail);
 std::string Show(const phantom::v1::ListProxiesResponse& proxies, Detail detail);
 std::string Show(const phantom::v1::ListRolloutsResponse& rollouts, Detail detail);
 std::string Show(const phantom::v1::Rollout& rollout, Detail detail);
+// The youngest SYN first.
 std::string Show(const phantom::v1::ListConnectionsResponse& connections, Detail detail);
 std::string Show(const phantom::v1::ListStaleEndpointsResponse& endpoints, Detail detail);
 std::string Show(const phantom::v1::AddressExplanation& explanation, Detail detail);

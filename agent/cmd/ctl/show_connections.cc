@@ -1,4 +1,9 @@
 #include <fmt/format.h>
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "agent/cmd/ctl/human.h"
 #include "agent/cmd/ctl/show.h"
@@ -11,6 +16,8 @@ namespace pb = phantom::v1;
 using Column = TextTable::Column;
 
 constexpr char kNone[] = "-";
+constexpr size_t kScreen = 100;      // columns
+constexpr size_t kShortestName = 9;  // namespace or pod name can still be guessed
 
 std::string PodName(const pb::Holder& holder) {
   return fmt::format("{}/{}", holder.pod().namespace_(), holder.pod().name());
@@ -20,7 +27,7 @@ std::string PodName(const pb::Holder& holder) {
 TextTable ConnectionTable(const std::string& time_title, Detail detail, bool rows_unknown) {
   const auto width = [&](size_t least) { return rows_unknown ? least : 0; };
   std::vector<Column> columns = {
-      {time_title, Column::kLeft, width(23)},    {"PROXY", Column::kLeft, width(20)},
+      {time_title, Column::kLeft, width(23)},    {"PROXY", Column::kLeft, width(20), kShortestName},
       {"DESTINATION", Column::kLeft, width(16)}, {"CLASS", Column::kLeft, width(9)},
       {"OUTCOME", Column::kLeft, width(11)},     {"WAITED", Column::kRight, width(6)},
       {"CAUSE", Column::kLeft, width(9)},        {"LAYER", Column::kLeft, width(5)}};
@@ -71,12 +78,15 @@ std::string Show(const pb::ListConnectionsResponse& connections, Detail detail) 
   if (connections.connections().empty()) {
     return "No connections to withdrawn, dead or reused addresses.\n";
   }
-  const std::string date = HumanDate(connections.connections(0).started());
+  // They come in the order of their judgement, in which times jump.
+  std::vector<const pb::Connection*> newest_first;
+  for (const pb::Connection& c : connections.connections()) newest_first.push_back(&c);
+  std::stable_sort(newest_first.begin(), newest_first.end(),
+                   [](const auto* a, const auto* b) { return a->started() > b->started(); });
+  const std::string date = HumanDate(newest_first.front()->started());
   TextTable table = ConnectionTable(date, detail, false);
-  for (const pb::Connection& c : connections.connections()) {
-    AddConnection(c, date, detail, &table);
-  }
-  return table.Text();
+  for (const pb::Connection* c : newest_first) AddConnection(*c, date, detail, &table);
+  return table.Text(0, detail == Detail::kWide ? std::string::npos : kScreen);
 }
 
 std::string ShowConnectionTitles(Detail detail) {

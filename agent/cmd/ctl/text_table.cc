@@ -9,9 +9,25 @@ namespace phantomd {
 namespace {
 
 // Characters, as far as a terminal counts them: the bytes that do not continue a UTF-8 sequence.
+bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
+
 size_t WidthOf(const std::string& text) {
-  return std::count_if(text.begin(), text.end(),
-                       [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; });
+  return std::count_if(text.begin(), text.end(), BeginsCharacter);
+}
+
+// In at most `width` characters, its middle left out.
+std::string Shortened(const std::string& text, size_t width) {
+  const size_t have = WidthOf(text);
+  if (have <= width) return text;
+  const size_t head = width / 2;
+  const size_t tail_from = have - (width - 1 - head);
+  std::string out;
+  size_t character = 0;  // the one that `c` belongs to, from 1
+  for (const char c : text) {
+    if (BeginsCharacter(c) && ++character == head + 1) out += "…";
+    if (character <= head || character > tail_from) out += c;
+  }
+  return out;
 }
 
 }  // namespace
@@ -42,16 +58,25 @@ std::string TextTable::Line(const std::vector<std::string>& cells,
   std::string out;
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) out += "  ";
-    const std::string padding(widths[i] - WidthOf(cells[i]), ' ');
-    out += columns_[i].align == Column::kRight ? padding + cells[i] : cells[i] + padding;
+    const std::string cell = Shortened(cells[i], widths[i]);
+    const std::string padding(widths[i] - WidthOf(cell), ' ');
+    out += columns_[i].align == Column::kRight ? padding + cell : cell + padding;
   }
   out.erase(out.find_last_not_of(' ') + 1);
   return out + "\n";
 }
 
-std::string TextTable::Text(size_t indent) const {
+std::string TextTable::Text(size_t indent, size_t most) const {
   if (rows_.empty()) return "";
-  const std::vector<size_t> widths = Widths();
+  std::vector<size_t> widths = Widths();
+  size_t all = indent + 2 * (widths.size() - 1);
+  for (const size_t width : widths) all += width;
+  for (size_t i = 0; i < widths.size() && all > most; ++i) {
+    if (columns_[i].shrinks_to == 0 || widths[i] <= columns_[i].shrinks_to) continue;
+    const size_t by = std::min(all - most, widths[i] - columns_[i].shrinks_to);
+    widths[i] -= by;
+    all -= by;
+  }
   const std::string margin(indent, ' ');
   std::string out = margin + Line(TitleCells(), widths);
   for (const auto& row : rows_) out += margin + Line(row, widths);

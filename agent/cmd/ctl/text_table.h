@@ -3,6 +3,10 @@
 // Numbers are aligned to the right, text to the left; no line ends with spaces. Example:
 //   PROXY          STALE
 //   shop/webapp-1      1
+// A table that would be wider than asked for takes the middle out of the cells of columns that may
+// shrink. The same in 17 columns:
+//   PROXY       STALE
+//   shop/…pp-1      1
 //
 // Thread-compatible.
 #pragma once
@@ -18,13 +22,15 @@ class TextTable {
     std::string title;
     enum { kLeft, kRight } align = kLeft;
     size_t least_width = 0;  // for rows that are not all known when the first is printed
+    size_t shrinks_to = 0;   // at the least; 0: it keeps its width
   };
   explicit TextTable(std::vector<Column> columns) : columns_(std::move(columns)) {}
 
   void Add(std::vector<std::string> row);
 
-  // Titles and rows, each after `indent` spaces and with a line break; nothing without rows.
-  std::string Text(size_t indent = 0) const;
+  // Titles and rows, each after `indent` spaces and with a line break; nothing without rows. In at
+  // most `most` columns if those that may shrink allow it.
+  std::string Text(size_t indent = 0, size_t most = std::string::npos) const;
   std::string Titles() const;
   std::string Rows() const;
 
