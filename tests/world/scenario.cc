@@ -1,0 +1,159 @@
+#include "tests/world/scenario.h"
+
+namespace phantomd::world {
+namespace {
+
+Scenario Quiet() {
+  Scenario s{.name = "quiet", .limits = {.recall = 0.98}};
+  s.scalings = 0.8;
+  s.deletions = 0.8;
+  s.flaps = 0.5;
+  return s;
+}
+
+Scenario Rolling() {
+  Scenario s{.name = "rolling", .limits = {.recall = 0.98}};
+  s.rollouts = 2;
+  s.broken_rollouts = 0.2;
+  s.scalings = 0.5;
+  return s;
+}
+
+Scenario Held() {
+  Scenario s = Rolling();
+  s.name = "held";
+  s.held = 0.8;
+  return s;
+}
+
+Scenario ReuseStorm() {
+  Scenario s{.name = "reuse_storm"};
+  s.rollouts = 4;
+  s.deletions = 3;
+  s.addresses_per_node = 9;
+  s.cooldown = 0;
+  s.reuses_last_freed = true;
+  s.stops_after = 0.4;
+  return s;
+}
+
+Scenario SharedPool() {
+  Scenario s = ReuseStorm();
+  s.name = "shared_pool";
+  s.shared_pool = true;
+  s.reuses_last_freed = false;
+  return s;
+}
+
+Scenario Gaps() {
+  Scenario s{.name = "gaps"};
+  s.rollouts = 2;
+  s.deletions = 1;
+  s.gaps = 1.2;
+  return s;
+}
+
+Scenario LateStart() {
+  Scenario s{.name = "late_start"};
+  s.rollouts = 3;
+  s.deletions = 2;
+  s.agent_starts = 70;
+  s.stuck = 0.15;
+  s.watched = 60;
+  return s;
+}
+
+Scenario DnsAndOriginalDst() {
+  Scenario s{.name = "dns_odst"};
+  s.rollouts = 2;
+  s.deletions = 1;
+  s.dns = 0.4;
+  s.original_dst = 0.4;
+  return s;
+}
+
+Scenario Jobs() {
+  Scenario s{.name = "jobs"};
+  s.rollouts = 0.5;
+  s.jobs = 12;
+  return s;
+}
+
+Scenario NodeLoss() {
+  Scenario s{.name = "node_loss"};
+  s.rollouts = 0.5;
+  s.node_losses = 0.7;
+  s.nodes = 6;
+  return s;
+}
+
+Scenario CrashLoops() {
+  Scenario s{.name = "crash_loops"};
+  s.rollouts = 1;
+  s.broken_rollouts = 0.5;
+  s.crashes = 6;
+  s.deletions = 2;
+  return s;
+}
+
+Scenario Forced() {
+  Scenario s{.name = "force_deletes"};
+  s.rollouts = 0.5;
+  s.forced = 3;
+  s.evictions = 1.5;
+  return s;
+}
+
+Scenario Everything() {
+  Scenario s{.name = "everything", .limits = {.recall = 0.94}};
+  s.rollouts = 2;
+  s.broken_rollouts = 0.3;
+  s.scalings = 0.6;
+  s.deletions = 1;
+  s.forced = 0.6;
+  s.evictions = 0.6;
+  s.crashes = 1.5;
+  s.flaps = 1;
+  s.moves = 1;
+  s.jobs = 3;
+  s.node_losses = 0.2;
+  s.gaps = 0.5;
+  s.proxy_restarts = 0.5;
+  s.held = 0.3;
+  s.dns = 0.15;
+  s.original_dst = 0.15;
+  s.static_clusters = 0.2;
+  s.addresses_per_node = 16;
+  s.cooldown = 1;
+  s.nodes = 5;
+  return s;
+}
+
+Scenario SlicesOnly() {
+  Scenario s{.name = "endpointslices", .limits = {.recall = 0.94, .inferred_share = 0.20}};
+  s.rollouts = 2;
+  s.deletions = 1;
+  s.endpointslices_scope = true;
+  return s;
+}
+
+Scenario NoServices() {
+  Scenario s{.name = "no_services", .limits = {.recall = 0.94, .inferred_share = 0.20}};
+  s.rollouts = 2;
+  s.deletions = 1;
+  s.knows_services = false;
+  s.addresses_per_node = 16;
+  return s;
+}
+
+}  // namespace
+
+const std::vector<Scenario>& Scenarios() {
+  static const std::vector<Scenario> scenarios = {
+      Quiet(),      Rolling(),           Held(),      ReuseStorm(), SharedPool(), Gaps(),
+      LateStart(),  DnsAndOriginalDst(), Jobs(),      NodeLoss(),   CrashLoops(), Forced(),
+      SlicesOnly(), NoServices(),        Everything()};
+  return scenarios;
+}
+
+}  // namespace phantomd::world
