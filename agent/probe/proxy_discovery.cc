@@ -144,8 +144,10 @@ void ProxyDiscovery::Scan(BootTime now) {
   for (const uint32_t pid : proc_.ProcessIds()) {
     const auto executable = proc_.Executable(pid);
     if (!executable.ok()) {
-      // Kernel threads have none. A proxy that may not be looked at is worth a sentence of its own.
+      // Kernel threads have none. A proxy that may not be looked at is worth a sentence of its own;
+      // the kernel may have told of it all the same.
       if (!absl::IsPermissionDenied(executable.status())) continue;
+      if (LivesOn(pid)) seen.insert(pid);
       const auto command = proc_.Command(pid);
       const std::string name = command.ok() ? *command : "?";
       if (CommandMayBeProxy(name)) {
@@ -159,16 +161,10 @@ void ProxyDiscovery::Scan(BootTime now) {
     const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(FileNameOf(*executable));
     if (!kind.has_value()) continue;
     absl::Status inspected;
-    const auto known = living_.find(pid);
-    if (known != living_.end()) {
-      const auto start = proc_.Start(pid);
-      if (start.ok() && ProxyProcesses::SameStart(*start, known->second.process.start)) {
-        seen.insert(pid);
-        if (known->second.well_known) continue;
-        inspected = Reinspect(known->second);
-      }
-    }
-    if (!seen.contains(pid)) {
+    if (LivesOn(pid)) {
+      seen.insert(pid);
+      inspected = Reinspect(living_.at(pid));
+    } else {
       absl::StatusOr<Member> member = Inspect(pid, *kind);
       inspected = member.status();
       if (member.ok()) {
@@ -193,9 +189,20 @@ void ProxyDiscovery::Scan(BootTime now) {
   processes_.Forget(now - kRemember);
 }
 
+bool ProxyDiscovery::LivesOn(uint32_t pid) const {
+  const auto known = living_.find(pid);
+  if (known == living_.end()) return false;
+  const auto start = proc_.Start(pid);
+  return start.ok() && ProxyProcesses::SameStart(*start, known->second.process.start);
+}
+
 absl::Status ProxyDiscovery::Reinspect(const Member& known) {
+  if (known.well_known) return absl::OkStatus();
   absl::StatusOr<Member> member = Inspect(known.process.process_id, known.process.kind);
   if (!member.ok()) return member.status();
+  if (!ProxyProcesses::SameStart(member->process.start, known.process.start)) {
+    return absl::NotFoundError("it has ended, and another process has its ID");
+  }
   // What the kernel saw at the exec stays.
   member->process.start = known.process.start;
   member->process.netns_cookie = known.process.netns_cookie;

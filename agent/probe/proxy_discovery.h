@@ -85,7 +85,9 @@ class ProxyDiscovery {
   absl::StatusOr<Member> Inspect(uint32_t pid, ProxyProcess::Kind kind) const;
   // What is left to say of a proxy that ended before it could be looked at.
   static Member FromRecord(const process_record& record, ProxyProcess::Kind kind);
-  // Looks again at one that is not well known. Ok: it has joined as what it is.
+  // Whether the process of this ID is still the one that is known.
+  bool LivesOn(uint32_t pid) const;
+  // Looks again at one that is not well known. Ok: it is now, and has joined as what it is.
   absl::Status Reinspect(const Member& known);
   void Join(Member member);
   void RenameGroup(const std::string& from, const std::string& to);
