@@ -99,8 +99,8 @@ void Sort(std::vector<Believer>& believers) {
 Belief::Belief() : impl_(std::make_unique<Impl>()) {}
 Belief::~Belief() = default;
 
-void Belief::Apply(const BeliefSnapshot& snapshot) {
-  impl_->FindOrAdd(snapshot.proxy_id).Apply(snapshot, impl_->offset_);
+std::vector<SocketAddr> Belief::Apply(const BeliefSnapshot& snapshot) {
+  return impl_->FindOrAdd(snapshot.proxy_id).Apply(snapshot, impl_->offset_);
 }
 
 void Belief::Lost(const ProxyId& proxy, BootTime from, BootTime to) {

@@ -80,7 +80,8 @@ class Belief {
   Belief();
   ~Belief();
 
-  void Apply(const BeliefSnapshot& snapshot);
+  // Returns what a cluster lists that it did not list before.
+  std::vector<SocketAddr> Apply(const BeliefSnapshot& snapshot);
   // Observations of this proxy were lost: the next incremental snapshots cannot be trusted until a
   // complete one.
   void Lost(const ProxyId& proxy, BootTime from, BootTime to);

@@ -77,7 +77,7 @@ void ClusterHistory::Describe(const BeliefSnapshot::Cluster& told, NamePool& nam
 
 bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
                           EndpointHistory::Change change, WallOffset offset, NamePool& names,
-                          const IpVisitor& appeared) {
+                          const AddressVisitor& appeared) {
   for (const BeliefSnapshot::Cluster* cluster : told) {
     Describe(*cluster, names);
     if (cluster->updated.is_set())
@@ -96,6 +96,7 @@ bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
       changed |= endpoints_[known++].Unlist(change);
     }
     if (known < endpoints_.size() && endpoints_[known].address() == endpoint.address) {
+      if (!endpoints_[known].listed()) appeared(endpoint.address);
       changed |= endpoints_[known++].List(endpoint.listing, change);
     } else {
       added.emplace_back(endpoint.address).List(endpoint.listing, change);
@@ -104,7 +105,7 @@ bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
   while (known < endpoints_.size()) changed |= endpoints_[known++].Unlist(change);
   if (added.empty()) return changed;
 
-  for (const EndpointHistory& endpoint : added) appeared(endpoint.address().ip);
+  for (const EndpointHistory& endpoint : added) appeared(endpoint.address());
   std::vector<EndpointHistory> merged;
   merged.reserve(endpoints_.size() + added.size());
   std::merge(std::make_move_iterator(endpoints_.begin()), std::make_move_iterator(endpoints_.end()),

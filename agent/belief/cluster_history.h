@@ -25,6 +25,7 @@ namespace phantomd {
 class ClusterHistory {
  public:
   using IpVisitor = std::function<void(const IpAddr&)>;
+  using AddressVisitor = std::function<void(const SocketAddr&)>;
 
   explicit ClusterHistory(uint32_t name) : name_(name) {}
 
@@ -42,10 +43,10 @@ class ClusterHistory {
   std::span<const EndpointHistory> FindAll(const IpAddr& ip) const;
 
   // The cluster lists exactly what `told` (one snapshot's clusters of this name) hold. `appeared`
-  // is called for the address of each endpoint that was not remembered before. Both say whether an
-  // endpoint came, went or is held in another way.
+  // is called for each endpoint that was not listed before. Both say whether an endpoint came, went
+  // or is held in another way.
   bool List(std::span<const BeliefSnapshot::Cluster* const> told, EndpointHistory::Change change,
-            WallOffset offset, NamePool& names, const IpVisitor& appeared);
+            WallOffset offset, NamePool& names, const AddressVisitor& appeared);
   bool Remove(const EndpointHistory::Change& change);
   // The last poll spoke of the cluster after lost observations: it alone confirms what it told.
   void NoteUnchained() { unchained_.push_back(listed_.received); }

@@ -13,7 +13,7 @@ constexpr Nanos kTick(1);
 
 }  // namespace
 
-void ProxyBelief::Apply(const BeliefSnapshot& snapshot, WallOffset offset) {
+std::vector<SocketAddr> ProxyBelief::Apply(const BeliefSnapshot& snapshot, WallOffset offset) {
   // Stamps that run backwards would be our caller's mistake in live use, but a recording may hold
   // anything: the order of arrival then decides.
   Poll poll{snapshot.requested, snapshot.received};
@@ -24,16 +24,17 @@ void ProxyBelief::Apply(const BeliefSnapshot& snapshot, WallOffset offset) {
   poll.requested = std::min(poll.requested, poll.received);
   last_answer_ = poll;
   error_ = snapshot.error;
-  if (!snapshot.error.empty()) return;
+  if (!snapshot.error.empty()) return {};
   // What was still in the mail when the proxy ended. Should it live after all, a complete snapshot
   // that was asked for after its end says so.
-  if (gone_ && (!snapshot.complete || poll.requested <= ends_.back())) return;
+  if (gone_ && (!snapshot.complete || poll.requested <= ends_.back())) return {};
   gone_ = false;
-  ApplyClusters(snapshot, poll, offset);
+  return ApplyClusters(snapshot, poll, offset);
 }
 
-void ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll,
-                                WallOffset offset) {
+std::vector<SocketAddr> ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll,
+                                                   WallOffset offset) {
+  std::vector<SocketAddr> appeared;
   std::vector<const BeliefSnapshot::Cluster*> told;
   for (const BeliefSnapshot::Cluster& cluster : snapshot.clusters) told.push_back(&cluster);
   std::stable_sort(told.begin(), told.end(),
@@ -49,8 +50,9 @@ void ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll
     const Poll confirmed = added ? (trusted_ ? polls_.last() : trusted_until_) : Confirmed(cluster);
     changed |= added || !cluster.exists();
     changed |= cluster.List({first, last}, {poll, confirmed, BootTime()}, offset, names_,
-                            [&](const IpAddr& ip) {
-                              index_.Add(ip, {number_, name});
+                            [&](const SocketAddr& address) {
+                              index_.Add(address.ip, {number_, name});
+                              appeared.push_back(address);
                             });
     if (!trusted_) cluster.NoteUnchained();
     first = last;
@@ -81,6 +83,7 @@ void ProxyBelief::ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll
     }
   }
   if (changed) polls_.PinLast();
+  return appeared;
 }
 
 void ProxyBelief::Lost(BootTime from, BootTime to) {

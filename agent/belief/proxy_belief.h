@@ -37,7 +37,7 @@ class ProxyBelief {
   const ProxyId& id() const { return id_; }
   uint32_t number() const { return number_; }
 
-  void Apply(const BeliefSnapshot& snapshot, WallOffset offset);
+  std::vector<SocketAddr> Apply(const BeliefSnapshot& snapshot, WallOffset offset);
   void Lost(BootTime from, BootTime to);
   void Gone(BootTime when);
   void Compact(BootTime horizon);
@@ -80,7 +80,8 @@ class ProxyBelief {
     BootTime healed;      // `received` of the complete snapshot that ended it; unset: not yet
   };
   bool LossWithin(BootTime from, BootTime to) const;
-  void ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll, WallOffset offset);
+  std::vector<SocketAddr> ApplyClusters(const BeliefSnapshot& snapshot, const Poll& poll,
+                                        WallOffset offset);
 
   const ProxyId id_;
   const uint32_t number_;

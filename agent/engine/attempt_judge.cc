@@ -39,12 +39,6 @@ AttemptJudge::Decision AttemptJudge::Decide(HeldAttempt& held, BootTime at, bool
   Decision out;
   const BootTime end = EndOf(held.attempt);
   const bool behind_gap = end > broken_since_;
-  if (behind_gap && !now_or_never && at < end + world_.settings.max_gap_hold) {
-    out.wait = true;
-    out.until = end + world_.settings.max_gap_hold;
-    out.waits.feed = true;
-    return out;
-  }
   out.origin = world_.proxies.OriginOf(held.attempt);
   if (out.origin.initiator == Initiator::kIntercepted ||
       out.origin.initiator == Initiator::kProxyControl) {
@@ -62,14 +56,23 @@ AttemptJudge::Decision AttemptJudge::Decide(HeldAttempt& held, BootTime at, bool
   JudgeContext context = Context();
   context.before_watermark = behind_gap || at < held.due;
   Judgement judgement = JudgeWithNodeNews(attempt, proxy, context);
-  if (!held.first_tried.is_set()) {
-    held.first_tried = at;
-    RecordSilence(attempt, judgement.verdict);
-  }
+  if (!held.first_tried.is_set()) held.first_tried = at;
   const ProxyTable::Entry* entry = world_.proxies.Find(proxy);
   const bool can_answer = entry == nullptr || !entry->gone.is_set();
   Wants wants = judgement.wants;
-  wants.poll = wants.poll && can_answer;
+  wants.poll = wants.poll && can_answer && at < held.first_tried + world_.settings.max_hold;
+  const BootTime gap_limit = end + world_.settings.max_gap_hold;
+  if (behind_gap && !now_or_never && at < gap_limit) {
+    out.wait = true;
+    out.until = gap_limit;
+    out.waits.feed = true;
+    if (wants.poll) out.waits.poll = proxy;
+    return out;
+  }
+  if (!held.silence_told) {
+    held.silence_told = true;
+    RecordSilence(attempt, judgement.verdict);
+  }
   const BootTime limit = held.first_tried + world_.settings.max_hold;
   if (WorthWaiting(wants) && !now_or_never && at < limit) {
     out.wait = true;
@@ -102,12 +105,16 @@ void AttemptJudge::RecordSilence(const Attempt& attempt, const Verdict& verdict)
   const bool answered =
       attempt.outcome == Outcome::kEstablished || attempt.outcome == Outcome::kRefused;
   if (!answered && !NeverAnswered(attempt)) return;
-  const PodRef* pod = world_.lifecycle.Pod(verdict.current_holder);
+  // Who answered a retransmitted SYN may be another pod than the one that the first was sent to.
+  const PodHandle holder = answered && verdict.holder_at_outcome != PodHandle::kNone
+                               ? verdict.holder_at_outcome
+                               : verdict.current_holder;
+  const PodRef* pod = world_.lifecycle.Pod(holder);
   if (pod == nullptr || pod->node_name.empty()) return;
   if (answered) {
-    world_.silence.Answered(verdict.current_holder, pod->node_name, attempt.started);
+    world_.silence.Answered(holder, pod->node_name, EndOf(attempt));
   } else {
-    world_.silence.Unanswered(verdict.current_holder, pod->node_name, attempt.started);
+    world_.silence.Unanswered(holder, pod->node_name, attempt.started);
   }
 }
 

@@ -3,9 +3,9 @@
 // Three things make an attempt wait longer than judgement_delay: a feed that broke before its end
 // (until the feed is synced, or max_gap_hold after its end), news that the verdict wants (a pod's
 // end, a node's loss) and an answer of the proxy's admin API (until it came, or max_hold after the
-// attempt was first tried). At the limits it is judged with what is known. Example, max_hold 60 s:
-// due at 14 s and refused by a withdrawn pod whose end nobody told: wait for the address until 74
-// s.
+// attempt was first tried). A poll is asked for behind a broken feed too: what the proxy believed
+// is to be learned now. At the limits it is judged with what is known. Example, max_hold 60 s: due
+// at 14 s and refused by a withdrawn pod whose end nobody told: wait for the address until 74 s.
 //
 // Borrows what it reads. Thread-compatible.
 #pragma once
@@ -51,6 +51,7 @@ class AttemptJudge {
   void FeedsChanged();
   // News is complete up to here: `at` minus judgement_delay, or where a feed broke.
   BootTime WatermarkAt(BootTime at) const;
+  BootTime broken_since() const { return broken_since_; }
 
   // The class that a connection of this proxy to this address would have if it began at `at`; an
   // empty proxy asks about the address alone.

@@ -35,7 +35,9 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
       options_(options),
       judged_(std::move(judged)),
       lifecycle_(LifecycleOptions(header), header.offset),
-      ledger_({.ring = options.ring, .max_cells = options.max_metric_cells}),
+      ledger_({.ring = options.ring,
+               .max_cells = options.max_metric_cells,
+               .typical_delay = header.settings.typical_delay}),
       judge_({.settings = header_.settings,
               .lifecycle = lifecycle_,
               .belief = belief_,
@@ -47,6 +49,7 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
                  const DestinationClass c = judge_.Suppose(proxy, address, now_).destination;
                  return IsPhantom(c) || c == DestinationClass::kWithdrawn;
                }),
+      counting_since_(started),
       now_(started),
       next_housekeeping_(started + kHousekeeping),
       next_compaction_(started + kCompaction) {
@@ -67,8 +70,8 @@ void Core::RunUntil(BootTime t) {
     const BootTime until = std::min(t, next_housekeeping_);
     if (const std::optional<Ticket> ticket = held_.FirstDue(until)) {
       Decide(*ticket, held_.Get(*ticket).next, false);
-    } else if (ends_.next() <= until) {
-      JudgeFirstEnd();
+    } else if (const std::optional<EndQueue::Number> end = ends_.FirstDue(until)) {
+      DecideEnd(*end, ends_.Get(*end).next);
     } else if (next_housekeeping_ <= t) {
       KeepHouse(next_housekeeping_);
       next_housekeeping_ += kHousekeeping;
@@ -81,14 +84,14 @@ void Core::RunUntil(BootTime t) {
 
 void Core::Finish() {
   while (held_.size() > 0) Decide(held_.all().begin()->first, now_, true);
-  while (ends_.next() != BootTime::Max()) JudgeFirstEnd();
-  ledger_.UpdateWindows(lifecycle_, belief_, proxies_.Ids(), now_);
+  while (ends_.size() > 0) DecideEnd(*ends_.Oldest(), BootTime::Max());
+  ledger_.UpdateWindows(lifecycle_, belief_, now_);
 }
 
 Knowledge Core::knowledge() const {
   return {.header = header_,
           .offset = lifecycle_.wall_offset(),
-          .started = started_,
+          .started = counting_since_,
           .now = now_,
           .lifecycle = lifecycle_,
           .belief = belief_,
@@ -97,6 +100,7 @@ Knowledge Core::knowledge() const {
           .planner = planner_,
           .judge = judge_,
           .held = held_,
+          .ends = ends_,
           .lost = lost_,
           .late = late_.counts(),
           .departed = departed_};
@@ -141,21 +145,43 @@ void Core::Count(const Attempt& attempt, const AttemptJudge::Decision& decision,
   judged_(connection);
 }
 
-void Core::JudgeFirstEnd() {
-  const ConnectionEnd end = ends_.TakeFirst();
-  const PodHandle pod = EndQueue::StrandedFrom(end, lifecycle_);
-  if (pod != PodHandle::kNone) ledger_.CountStranded(end, pod);
+void Core::DecideEnd(EndQueue::Number number, BootTime at) {
+  const EndQueue::Decision decision =
+      EndQueue::Decide(ends_.Get(number), at, judge_.broken_since(), header_.settings, lifecycle_);
+  if (decision.wait) return ends_.Wait(number, decision);
+  const HeldEnd held = ends_.Take(number);
+  if (!decision.stranded) return;
+  ledger_.CountStranded(held.end, decision.stranded->pod, decision.stranded->after);
+}
+
+void Core::DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at) {
+  for (const EndQueue::Number number : numbers) DecideEnd(number, at);
+}
+
+// What was lost is named by whoever lost it: a bounded number of names is told apart.
+void Core::CountLost(const std::string& what, uint64_t count) {
+  constexpr size_t kNames = 100;
+  if (lost_.size() < kNames || lost_.contains(what)) {
+    lost_[what] += count;
+  } else {
+    lost_["other"] += count;
+  }
+}
+
+void Core::Forget(BootTime horizon) {
+  lifecycle_.Compact(horizon);
+  belief_.Compact(horizon);
+  proxies_.Compact(horizon + header_.settings.horizon - kGoneMemory);
 }
 
 void Core::KeepHouse(BootTime at) {
-  ledger_.UpdateWindows(lifecycle_, belief_, proxies_.Ids(), at);
+  ledger_.UpdateWindows(lifecycle_, belief_, at);
   if (at < next_compaction_) return;
   next_compaction_ = at + kCompaction;
   const BootTime horizon = at - header_.settings.horizon;
-  lifecycle_.Compact(horizon);
-  belief_.Compact(horizon);
+  compacted_to_ = horizon;
+  Forget(horizon);
   ledger_.Compact(horizon, at);
-  proxies_.Compact(at - kGoneMemory);
   silence_.Compact(at - kGoneMemory);
   std::erase_if(departed_, [&](PodHandle pod) { return lifecycle_.Pod(pod) == nullptr; });
 }

@@ -43,7 +43,8 @@ class Core {
   BootTime now() const { return now_; }
   const PollDemand& demand() const { return planner_.demand(); }
   Knowledge knowledge() const;
-  const EndQueue& ends() const { return ends_; }
+  // Everything known, as inputs: header first.
+  void Export(const std::function<void(const Input&)>& sink) const;
   WallOffset offset() const { return lifecycle_.wall_offset(); }
 
  private:
@@ -59,6 +60,16 @@ class Core {
   void On(const NodeChange& change, BootTime at);
   void On(const PodEnd& end, BootTime at);
   void On(const ClockChange& change, BootTime at);
+  void On(const Restored& restored, BootTime at);
+
+  void Restore(const EngineTotals& totals);
+  void Restore(const HeldAttempt& held);
+  void Restore(const HeldEnd& held);
+  void Restore(const NodeSilence& silence);
+  void Restore(const WatchedAddresses& watched);
+  void Restore(const LastHolders& holders);
+  void Restore(const PodOfProxy& named);
+  void Restore(const Counted& counted);
 
   // What a restored engine is told of the time before it started was counted by the one before it.
   LateNews& LateAt(BootTime at) { return at < started_ ? late_before_start_ : late_; }
@@ -66,8 +77,11 @@ class Core {
   void DecideAll(const std::vector<Ticket>& tickets, BootTime at);
   void Decide(Ticket ticket, BootTime at, bool now_or_never);
   void Count(const Attempt& attempt, const AttemptJudge::Decision& decision, BootTime at);
-  void JudgeFirstEnd();
+  void DecideEnd(EndQueue::Number number, BootTime at);
+  void DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at);
+  void CountLost(const std::string& what, uint64_t count);
   void KeepHouse(BootTime at);
+  void Forget(BootTime horizon);
 
   // Constant after construction.
   const Header header_;
@@ -89,9 +103,11 @@ class Core {
   LateNews late_before_start_;
   std::map<std::string, uint64_t> lost_;
   std::set<PodHandle> departed_;
+  BootTime counting_since_;
   BootTime now_;
   BootTime next_housekeeping_;
   BootTime next_compaction_;
+  BootTime compacted_to_;  // the horizon of the last compaction; unset: none yet
   uint64_t judged_so_far_ = 0;
 };
 

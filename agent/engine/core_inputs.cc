@@ -33,9 +33,16 @@ void Core::On(const Attempt& attempt, BootTime at) {
 }
 
 void Core::On(const ConnectionEnd& end, BootTime at) {
-  const BootTime due = std::max(end.ended + header_.settings.judgement_delay, at);
+  const BootTime due = end.ended + header_.settings.judgement_delay;
+  if (at > due) LateAt(at).Count("connection_end");
   if (end.initiator == Initiator::kIntercepted || end.initiator == Initiator::kProxyControl) return;
-  ends_.Add(end, at, due);
+  // A FIN strands nobody: most ends need not wait.
+  if (end.how == ConnectionEnd::How::kClosed || end.how == ConnectionEnd::How::kUnspecified) return;
+  ends_.Add({.end = end, .observed = at, .next = std::max(due, at)});
+  while (ends_.size() > options_.max_held) {
+    LateAt(at).Count("connection_end_judged_early");
+    DecideEnd(*ends_.Oldest(), BootTime::Max());
+  }
 }
 
 void Core::On(const PodChange& change, BootTime at) {
@@ -52,23 +59,28 @@ void Core::On(const SliceChange& change, BootTime at) {
 }
 
 void Core::On(const FeedChange& change, BootTime at) {
+  // It went on for a while as if nothing had happened.
+  if (change.state == FeedState::kBroken) {
+    LateAt(at).Happened("feed", change.good_until, judge_.WatermarkAt(at));
+  }
   lifecycle_.Apply(change, at);
   judge_.FeedsChanged();
   DecideAll(held_.WokenByFeed(), at);
+  DecideEnds(ends_.WokenByFeed(), at);
 }
 
 void Core::On(const BeliefSnapshot& snapshot, BootTime at) {
   LateAt(at).Happened("belief", snapshot.requested, judge_.WatermarkAt(at));
-  belief_.Apply(snapshot);
+  const std::vector<SocketAddr> appeared = belief_.Apply(snapshot);
   mesh_cluster_.Learn(snapshot, lifecycle_);
-  planner_.Applied(snapshot);
+  planner_.Applied(snapshot.proxy_id, appeared);
   DecideAll(held_.WokenByPoll(snapshot.proxy_id), at);
 }
 
 void Core::On(const Loss& loss, BootTime) {
-  if (loss.count > 0) lost_[loss.what] += loss.count;
+  if (loss.count > 0) CountLost(loss.what, loss.count);
   // How many is not known: the span is counted instead, apart from the rest.
-  if (loss.count_unknown) ++lost_[loss.what + "_spans_unknown"];
+  if (loss.count_unknown) CountLost(loss.what + "_spans_unknown", 1);
   if (loss.what == "belief" && !loss.proxy_id.empty()) {
     belief_.Lost(loss.proxy_id, loss.from, loss.to);
   }
@@ -96,6 +108,7 @@ void Core::Touched(const TouchedAddresses& addresses, BootTime at) {
   for (const IpAddr& ip : addresses) {
     planner_.AddressTouched(ip);
     DecideAll(held_.WokenByAddress(ip), at);
+    DecideEnds(ends_.WokenByAddress(ip), at);
   }
 }
 

@@ -4,7 +4,6 @@
 
 #include "agent/engine/core.h"
 #include "agent/engine/explain.h"
-#include "agent/engine/export.h"
 #include "agent/engine/input_merge.h"
 #include "agent/engine/report_builder.h"
 #include "fmt/format.h"
@@ -15,7 +14,9 @@ class Engine::Impl {
  public:
   Impl(const Header& header, BootTime started, Options options, AppliedSink applied,
        JudgedSink judged)
-      : core(header, started, options, std::move(judged)), applied_(std::move(applied)) {}
+      : core(header, started, options, std::move(judged)),
+        started(started),
+        applied_(std::move(applied)) {}
 
   void Apply(const Input& input) {
     if (applied_) applied_(input);
@@ -30,6 +31,7 @@ class Engine::Impl {
   }
 
   Core core;
+  const BootTime started;
   InputMerge merge;
   bool live = false;
   BootTime last_applied() const { return last_applied_; }
@@ -63,6 +65,12 @@ absl::Status Engine::Replay(const Input& input) {
   if (std::holds_alternative<Header>(input.value)) {
     return absl::InvalidArgumentError("a second header: a recording has one, as its first input");
   }
+  if (std::holds_alternative<Restored>(input.value) && input.observed != impl_->started) {
+    return absl::InvalidArgumentError(
+        fmt::format("a restored part observed at {} ns: it belongs to the export of {} ns, which "
+                    "begins the recording",
+                    input.observed.nanos(), impl_->started.nanos()));
+  }
   if (input.observed < impl_->last_applied()) {
     return absl::InvalidArgumentError(
         fmt::format("an input observed at {} ns follows one observed at {} ns: inputs must be in "
@@ -90,7 +98,7 @@ AddressExplanation Engine::Explain(const SocketAddr& address, BootTime time) con
 }
 
 void Engine::Export(const std::function<void(const Input&)>& sink) const {
-  ExportKnowledge(impl_->core.knowledge(), impl_->core.ends(), sink);
+  impl_->core.Export(sink);
 }
 
 BootTime Engine::now() const { return impl_->core.now(); }

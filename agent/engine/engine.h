@@ -63,8 +63,8 @@ class Engine {
   std::shared_ptr<const Report> MakeReport() const;
   AddressExplanation Explain(const SocketAddr& address, BootTime time) const;  // port 0: any
 
-  // Everything known, as the inputs that a new engine must be told to know the same: header first,
-  // then in the order of their original `observed`.
+  // Everything known, as the inputs that a new engine must be told to go on as if it had never
+  // stopped: header first, then in the order of their original `observed`, then what was concluded.
   void Export(const std::function<void(const Input&)>& sink) const;
 
   BootTime now() const;  // the instant up to which inputs have been applied

@@ -6,8 +6,7 @@
 
 namespace phantomd {
 
-void ExportKnowledge(const Knowledge& known, const EndQueue& ends,
-                     const std::function<void(const Input&)>& sink) {
+void ExportKnowledge(const Knowledge& known, const std::function<void(const Input&)>& sink) {
   Header header = known.header;
   header.offset = known.offset;
   sink({known.now, std::move(header)});
@@ -17,10 +16,6 @@ void ExportKnowledge(const Knowledge& known, const EndQueue& ends,
     inputs.push_back({entry.first_observed, ProxyChange{entry.told, false}});
     if (entry.gone.is_set()) inputs.push_back({entry.gone, ProxyChange{entry.told, true}});
   }
-  for (const auto& [ticket, held] : known.held.all()) {
-    inputs.push_back({held.observed, held.attempt});
-  }
-  for (const auto& [due, held] : ends.all()) inputs.push_back({held.observed, held.end});
   known.lifecycle.Export([&](BootTime observed, auto change) {
     std::visit(
         [&](auto&& value) {

@@ -16,17 +16,38 @@ void EraseFrom(Map& map, const Key& key, const Entry& entry) {
   if (it->second.empty()) map.erase(it);
 }
 
+// Below this many stale entries it is not worth looking.
+constexpr size_t kSweepAbove = 1024;
+
 BootTime EndOf(const Attempt& attempt) { return std::max(attempt.started, attempt.ended); }
 
 }  // namespace
 
 Ticket HeldQueue::Add(Attempt attempt, BootTime observed, BootTime due) {
   const Ticket ticket = next_ticket_++;
-  turns_.push({due, ticket});
   held_.emplace_hint(
       held_.end(), ticket,
       HeldAttempt{.attempt = std::move(attempt), .observed = observed, .due = due, .next = due});
+  Push({due, ticket});
   return ticket;
+}
+
+void HeldQueue::Restore(HeldAttempt held) {
+  const Ticket ticket = next_ticket_++;
+  const BootTime next = held.next;
+  WaitsFor waits = std::exchange(held.waits, {});
+  held_.emplace_hint(held_.end(), ticket, std::move(held));
+  Push({next, ticket});
+  Wait(ticket, next, std::move(waits));
+}
+
+void HeldQueue::Push(Turn turn) {
+  turns_.push(turn);
+  if (turns_.size() < 2 * held_.size() + kSweepAbove) return;
+  std::vector<Turn> still_held;
+  still_held.reserve(held_.size());
+  for (const auto& [ticket, held] : held_) still_held.push_back({held.next, ticket});
+  turns_ = decltype(turns_)(std::greater<Turn>(), std::move(still_held));
 }
 
 std::optional<Ticket> HeldQueue::FirstDue(BootTime until) {
@@ -52,8 +73,7 @@ HeldAttempt& HeldQueue::Get(Ticket ticket) {
 void HeldQueue::Wait(Ticket ticket, BootTime limit, WaitsFor waits) {
   HeldAttempt& held = Get(ticket);
   StopWaiting(ticket, held);
-  if (held.next != limit) turns_.push({limit, ticket});
-  held.next = limit;
+  if (std::exchange(held.next, limit) != limit) Push({limit, ticket});
   if (waits.address) by_address_[held.attempt.destination.ip].insert(ticket);
   if (!waits.poll.empty()) by_poll_[waits.poll].emplace(held.attempt.started, ticket);
   if (waits.nodes) by_nodes_.insert(ticket);

@@ -22,33 +22,17 @@
 #include "agent/base/boot_time.h"
 #include "agent/base/ids.h"
 #include "agent/base/ip_addr.h"
-#include "agent/verdict/attempt.h"
-#include "agent/verdict/verdict.h"
+#include "agent/engine/held_attempt.h"
 
 namespace phantomd {
 
 using Ticket = uint64_t;
 
-// What may wake a waiting attempt before its limit.
-struct WaitsFor {
-  bool address = false;
-  bool nodes = false;
-  bool feed = false;
-  ProxyId poll;  // empty: no poll
-};
-
-struct HeldAttempt {
-  Attempt attempt;
-  BootTime observed;
-  BootTime due;          // judgement_delay after both its SYN and its outcome
-  BootTime first_tried;  // unset: never decided yet
-  BootTime next;         // to be decided then
-  WaitsFor waits;
-};
-
 class HeldQueue {
  public:
   Ticket Add(Attempt attempt, BootTime observed, BootTime due);
+  // As another queue held it; call it in that queue's order.
+  void Restore(HeldAttempt held);
   // The ticket that is to be decided first, at or before `until`.
   std::optional<Ticket> FirstDue(BootTime until);
   HeldAttempt& Get(Ticket ticket);
@@ -78,9 +62,11 @@ class HeldQueue {
   };
 
   void StopWaiting(Ticket ticket, const HeldAttempt& held);
+  void Push(Turn turn);
 
   std::map<Ticket, HeldAttempt> held_;
-  // Entries whose attempt is gone or moved on are skipped when they come up.
+  // Entries whose attempt is gone or moved on are skipped when they come up, and swept out when
+  // they are the most.
   std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns_;
   absl::flat_hash_map<IpAddr, TicketSet> by_address_;
   absl::flat_hash_map<ProxyId, std::set<std::pair<BootTime, Ticket>>> by_poll_;  // by SYN

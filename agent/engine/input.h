@@ -12,6 +12,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/base/nouns.h"
 #include "agent/belief/snapshot.h"
+#include "agent/engine/restored.h"
 #include "agent/lifecycle/changes.h"
 #include "agent/verdict/attempt.h"
 
@@ -74,7 +75,7 @@ struct ClockChange {
 struct Input {
   BootTime observed;
   std::variant<Header, ProxyChange, Attempt, ConnectionEnd, PodChange, SliceChange, FeedChange,
-               BeliefSnapshot, Loss, NodeChange, PodEnd, ClockChange>
+               BeliefSnapshot, Loss, NodeChange, PodEnd, ClockChange, Restored>
       value;
 
   friend bool operator==(const Input&, const Input&) = default;

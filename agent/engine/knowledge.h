@@ -9,6 +9,7 @@
 
 #include "agent/belief/belief.h"
 #include "agent/engine/attempt_judge.h"
+#include "agent/engine/end_queue.h"
 #include "agent/engine/held_queue.h"
 #include "agent/engine/input.h"
 #include "agent/engine/poll_planner.h"
@@ -30,6 +31,7 @@ struct Knowledge {
   const PollPlanner& planner;
   const AttemptJudge& judge;
   const HeldQueue& held;
+  const EndQueue& ends;
   const std::map<std::string, uint64_t>& lost;
   const std::map<std::string, uint64_t>& late;
   const std::set<PodHandle>& departed;  // pods that connections were counted for

@@ -21,4 +21,11 @@ void MeshClusterName::Learn(const BeliefSnapshot& snapshot, const Lifecycle& lif
   }
 }
 
+void MeshClusterName::Restore(const Votes& votes, const std::string& name) {
+  votes_ = votes;
+  name_ = name;
+  total_ = 0;
+  for (const auto& [cluster, count] : votes) total_ += count;
+}
+
 }  // namespace phantomd

@@ -20,8 +20,12 @@ class MeshClusterName {
   void Learn(const BeliefSnapshot& snapshot, const Lifecycle& lifecycle);
   std::string_view name() const { return name_; }  // empty: not known
 
+  using Votes = std::map<std::string, uint64_t>;
+  const Votes& votes() const { return votes_; }
+  void Restore(const Votes& votes, const std::string& name);
+
  private:
-  std::map<std::string, uint64_t> votes_;
+  Votes votes_;
   uint64_t total_ = 0;
   std::string name_;
 };

@@ -1,7 +1,6 @@
 #include "agent/engine/poll_planner.h"
 
 #include <utility>
-#include <vector>
 
 namespace phantomd {
 
@@ -23,20 +22,27 @@ void PollPlanner::AddressTouched(const IpAddr& ip) {
   }
 }
 
-void PollPlanner::Applied(const BeliefSnapshot& snapshot) {
-  const ProxyId& proxy = snapshot.proxy_id;
+void PollPlanner::Applied(const ProxyId& proxy, const std::vector<SocketAddr>& appeared) {
   if (const auto it = watched_of_.find(proxy); it != watched_of_.end()) {
     const std::set<IpAddr> ips = it->second;
     for (const IpAddr& ip : ips) {
       if (!belief_.BelievesNow(proxy, ip)) AddressTouched(ip);
     }
   }
-  // What it lists may be stale from the first: a proxy that starts late, or a cluster come back.
-  for (const BeliefSnapshot::Cluster& cluster : snapshot.clusters) {
-    for (const BeliefSnapshot::Endpoint& endpoint : cluster.endpoints) {
-      if (stale_(proxy, endpoint.address)) Watch(endpoint.address.ip, proxy);
-    }
+  // It may be stale from the first: a proxy that starts late, or a cluster come back.
+  for (const SocketAddr& address : appeared) {
+    if (stale_(proxy, address)) Watch(address.ip, proxy);
   }
+}
+
+void PollPlanner::Clear() {
+  watched_.clear();
+  watched_of_.clear();
+  demand_.proxies.clear();
+}
+
+void PollPlanner::Restore(const WatchedAddresses& watched) {
+  for (const IpAddr& ip : watched.ips) Watch(ip, watched.proxy);
 }
 
 void PollPlanner::ProxyGone(const ProxyId& proxy) {

@@ -13,9 +13,11 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <vector>
 
 #include "agent/belief/belief.h"
 #include "agent/engine/poll_demand.h"
+#include "agent/engine/restored.h"
 
 namespace phantomd {
 
@@ -28,15 +30,21 @@ class PollPlanner {
 
   // News about an address, of pods or slices.
   void AddressTouched(const IpAddr& ip);
-  // Call it once the belief knows the snapshot.
-  void Applied(const BeliefSnapshot& snapshot);
+  // Call it once the belief knows the snapshot of this proxy. `appeared`: what a cluster lists
+  // since. What it went on listing was looked at when news came: fast polls of large clusters cost
+  // little.
+  void Applied(const ProxyId& proxy, const std::vector<SocketAddr>& appeared);
   void ProxyGone(const ProxyId& proxy);
   // The latest SYN that waits for a poll of this proxy; unset: none does.
   void SetAnswerAfter(const ProxyId& proxy, BootTime after);
+  // In place of what was found out: what another planner watched.
+  void Clear();
+  void Restore(const WatchedAddresses& watched);
 
   const PollDemand& demand() const { return demand_; }
   // Addresses that are stale, with the proxies that believe in them.
   const Watched& watched() const { return watched_; }
+  const std::map<ProxyId, std::set<IpAddr>>& watched_of() const { return watched_of_; }
 
  private:
   void Watch(const IpAddr& ip, const ProxyId& proxy);

@@ -90,6 +90,13 @@ void ProxyTable::Name(Entry& entry, const Lifecycle& lifecycle) {
   entry.named.name = fmt::format("{}/{}", known.ns, known.name);
 }
 
+void ProxyTable::Restore(const PodOfProxy& named, const Lifecycle& lifecycle) {
+  const auto it = entries_.find(named.proxy);
+  if (it == entries_.end()) return;
+  it->second.named.pod = named.pod;
+  Name(it->second, lifecycle);
+}
+
 void ProxyTable::Compact(BootTime horizon) {
   for (auto it = entries_.begin(); it != entries_.end();) {
     const Entry& entry = it->second;

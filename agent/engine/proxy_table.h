@@ -30,6 +30,8 @@ class ProxyTable {
   void Apply(const ProxyChange& change, BootTime observed, const Lifecycle& lifecycle);
   // News of a pod: a proxy inside it can be named.
   void PodTold(const PodUid& uid, const Lifecycle& lifecycle);
+  // The pod of a proxy that the lifecycle has forgotten.
+  void Restore(const PodOfProxy& named, const Lifecycle& lifecycle);
   // Forgets the proxies that were gone before `horizon`.
   void Compact(BootTime horizon);
 

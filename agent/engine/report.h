@@ -101,8 +101,15 @@ struct RolloutReport {
   Nanos wait_p50{0};
   Nanos wait_max{0};
   Nanos wait_total{0};
-  uint64_t stranded = 0;
+  uint64_t stranded = 0;  // established connections that outlived their pod
   Counts stranded_by_end;
+  struct Stranded {
+    std::string how;  // ConnectionEnd.How name
+    uint64_t count = 0;
+    Nanos after_p50{0};  // from the pod's likely end to the connection's
+    Nanos after_max{0};
+  };
+  std::vector<Stranded> stranded_after;  // by name
 };
 
 struct StaleEndpointReport {

@@ -161,8 +161,16 @@ RolloutReport Rollout(const Knowledge& known, const WorkloadChange& change) {
   out.wait_p50 = figures.wait_p50;
   out.wait_max = figures.wait_max;
   out.wait_total = figures.wait_total;
-  out.stranded_by_end = NamedCounts(figures.stranded_by_end);
-  for (const auto& [how, count] : figures.stranded_by_end) out.stranded += count;
+  std::map<ConnectionEnd::How, uint64_t> stranded;
+  for (const auto& [how, after] : figures.stranded) {
+    stranded[how] = after.count();
+    out.stranded += after.count();
+    out.stranded_after.push_back(
+        {std::string(NameOf(how)), after.count(), after.Quantile(0.5), after.max()});
+  }
+  out.stranded_by_end = NamedCounts(stranded);
+  std::sort(out.stranded_after.begin(), out.stranded_after.end(),
+            [](const auto& a, const auto& b) { return a.how < b.how; });
   return out;
 }
 

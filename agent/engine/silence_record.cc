@@ -1,6 +1,8 @@
 #include "agent/engine/silence_record.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "agent/base/strings.h"
 
@@ -11,9 +13,9 @@ SilenceRecord::OfNode& SilenceRecord::Node(std::string_view name) {
   return it != nodes_.end() ? it->second : nodes_[std::string(name)];
 }
 
-void SilenceRecord::Answered(PodHandle pod, std::string_view node, BootTime syn) {
+void SilenceRecord::Answered(PodHandle pod, std::string_view node, BootTime answer) {
   OfPod& record = Node(node).pods[pod];
-  record.last_answer = std::max(record.last_answer, syn);
+  record.last_answer = std::max(record.last_answer, answer);
 }
 
 void SilenceRecord::Unanswered(PodHandle pod, std::string_view node, BootTime syn) {
@@ -35,10 +37,12 @@ bool SilenceRecord::FellSilent(std::string_view node, BootTime t) const {
   if (it == nodes_.end()) return false;
   const OfNode& record = it->second;
   if (!record.not_ready_since.is_set() || record.not_ready_since < t) return false;
+  const BootTime earliest = record.not_ready_since - kNotice;
+  if (t < earliest) return false;
   int silent = 0;
   for (const auto& [pod, of_pod] : record.pods) {
     if (of_pod.last_answer >= t) return false;
-    silent += of_pod.silent() ? 1 : 0;
+    silent += of_pod.silent() && of_pod.last_silence >= earliest ? 1 : 0;
   }
   return silent >= 2;
 }
@@ -53,6 +57,34 @@ void SilenceRecord::Compact(BootTime horizon) {
   absl::erase_if(nodes_, [&](const auto& entry) {
     return entry.second.pods.empty() && entry.second.not_ready_since < horizon;
   });
+}
+
+void SilenceRecord::Export(const Lifecycle& lifecycle,
+                           const std::function<void(NodeSilence)>& sink) const {
+  std::map<std::string, NodeSilence> nodes;
+  for (const auto& [name, node] : nodes_) {
+    NodeSilence& told = nodes[name];
+    told.node = name;
+    told.not_ready_since = node.not_ready_since;
+    for (const auto& [pod, record] : node.pods) {
+      const PodRef* ref = lifecycle.Pod(pod);
+      if (ref == nullptr) continue;
+      told.pods.push_back({ref->uid, record.last_answer, record.last_silence});
+    }
+    std::sort(told.pods.begin(), told.pods.end(),
+              [](const auto& a, const auto& b) { return a.uid < b.uid; });
+  }
+  for (auto& [name, told] : nodes) sink(std::move(told));
+}
+
+void SilenceRecord::Restore(const NodeSilence& silence, const Lifecycle& lifecycle) {
+  OfNode& node = Node(silence.node);
+  node.not_ready_since = silence.not_ready_since;
+  node.pods.clear();
+  for (const NodeSilence::OfPod& pod : silence.pods) {
+    const PodHandle handle = lifecycle.FindPod(pod.uid);
+    if (handle != PodHandle::kNone) node.pods[handle] = {pod.last_answer, pod.last_silence};
+  }
 }
 
 }  // namespace phantomd

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "agent/lifecycle/time_rules.h"
+
 namespace phantomd {
 namespace {
 
@@ -58,7 +60,7 @@ BootTime Middle(const TimeBounds& bounds) {
 }
 
 std::vector<DepartedPod> DepartedPods(const WorkloadChange& change, const Lifecycle& lifecycle,
-                                      BootTime now) {
+                                      BootTime now, Nanos typical_delay) {
   std::vector<DepartedPod> pods;
   for (const PodHandle pod : change.pods) {
     DepartedPod departed;
@@ -68,6 +70,7 @@ std::vector<DepartedPod> DepartedPods(const WorkloadChange& change, const Lifecy
     if (!departed.left.happened()) departed.left = departed.released;
     // Not known to be gone, back in service, or forgotten.
     if (!departed.left.happened() || departed.left.not_before > now) continue;
+    departed.likely_left = LikelyBefore(departed.left, typical_delay);
     for (const IpAddr& ip : lifecycle.AddressesOf(pod)) {
       departed.addresses.push_back(Describe(ip, pod, lifecycle));
     }
@@ -86,12 +89,12 @@ OneWindow WindowOf(const ProxyId& proxy, const std::vector<DepartedPod>& pods,
   BootTime any_left = BootTime::Max();
   TimeBounds closed = kNever;
   for (const DepartedPod& pod : pods) {
-    any_left = std::min(any_left, Middle(pod.left));
+    any_left = std::min(any_left, pod.likely_left);
     for (const DepartedAddress& address : pod.addresses) {
       const TimeBounds end = EndOf(proxy, pod, address, lifecycle, belief, gone);
       if (end == kNever) continue;
-      window.believed = true;
-      opened = std::min(opened, Middle(pod.left));
+      window.figures.believed = true;
+      opened = std::min(opened, pod.likely_left);
       closed.not_before = std::max(closed.not_before, end.not_before);
       closed.not_after = std::max(closed.not_after, end.not_after);
     }
@@ -102,9 +105,9 @@ OneWindow WindowOf(const ProxyId& proxy, const std::vector<DepartedPod>& pods,
     window.figures.phantoms = connected->second.phantoms;
     window.figures.last_connection = connected->second.last;
   }
-  window.exists = window.believed || window.figures.attempts > 0;
+  window.exists = window.figures.believed || window.figures.attempts > 0;
   if (!window.exists) return window;
-  if (!window.believed) {
+  if (!window.figures.believed) {
     window.figures.opened = std::min(any_left, window.figures.last_connection);
     window.figures.closed = window.figures.last_connection;
     return window;

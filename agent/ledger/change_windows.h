@@ -3,7 +3,8 @@
 //
 // Example: pods A and B depart, A withdrawn in [98, 100] s, B in [108, 110] s. Polls of proxy P
 // list A's address last at 101.00 s and not at 101.05 s, B's last at 112.00 s and not at 112.05 s:
-//   P's window opens at 99 (the middle of [98, 100]) and closes at 112.025 +- 0.025 s.
+//   P's window opens at 99.9 (the likely instant: news usually takes 0.1 s) and closes at
+//   112.025 +- 0.025 s.
 // A proxy that never believed in any of them has no window unless it connected to them; then it
 // ends with its last connection. A belief that begins after the address had a new owner is that
 // owner's; and one that the Service's own new pod made right again ended when that pod got the
@@ -34,18 +35,19 @@ struct DepartedAddress {
 
 struct DepartedPod {
   PodHandle pod = PodHandle::kNone;
-  TimeBounds left;  // withdrawn, or, if it never was in service, dead
+  TimeBounds left;       // withdrawn, or, if it never was in service, dead
+  BootTime likely_left;  // the later bound minus what news usually takes
   TimeBounds released;
   absl::InlinedVector<DepartedAddress, 2> addresses;
 };
 
-// The pods of the change that are out of service by `now`.
+// The pods of the change that are out of service by `now`. `typical_delay`: what news usually
+// takes.
 std::vector<DepartedPod> DepartedPods(const WorkloadChange& change, const Lifecycle& lifecycle,
-                                      BootTime now);
+                                      BootTime now, Nanos typical_delay);
 
 struct OneWindow {
   bool exists = false;
-  bool believed = false;  // else it only connected
   WindowFigures figures;
 };
 // `connections`: the sum over the change's pods. `gone`: when the proxy ended; unset: it runs.

@@ -28,6 +28,8 @@ struct Holder {
   BootTime released_not_after;  // unset: still held
   Departure departure = Departure::kUnspecified;
   std::string evidence;
+
+  friend bool operator==(const Holder&, const Holder&) = default;
 };
 
 struct Connection {
@@ -55,6 +57,8 @@ struct Connection {
   uint64_t socket_cookie = 0;
   uint64_t sequence =
       0;  // 1, 2, 3, ... in the order of judgement; WatchConnections and paging count by it
+
+  friend bool operator==(const Connection&, const Connection&) = default;
 };
 
 // One judged attempt with its evidence as it is known at the judgement, `now`. `proxy` may be null:

@@ -22,6 +22,8 @@ class ConnectionRing {
       : capacity_(capacity), chunk_(chunk) {}
 
   void Add(std::shared_ptr<const Connection> connection);
+  // Those that another ring, of which this one holds the rest, had dropped.
+  void CountDropped(uint64_t dropped) { dropped_ += dropped; }
   size_t size() const { return size_; }
   uint64_t dropped() const { return dropped_; }
 

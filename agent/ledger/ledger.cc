@@ -1,22 +1,16 @@
 #include "agent/ledger/ledger.h"
 
 #include <algorithm>
-#include <optional>
-#include <set>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
-#include "agent/ledger/change_windows.h"
-#include "agent/ledger/connection_ring.h"
-#include "agent/ledger/metric_counters.h"
-#include "agent/ledger/pod_tally.h"
+#include "agent/ledger/ledger_impl.h"
 
 namespace phantomd {
 namespace {
 
-// A pod that leaves within a minute of the previous one belongs to the same change, and it may take
-// another minute until that is settled: after both, no pod joins any more.
-constexpr Nanos kQuiet = std::chrono::minutes(2);
+// The kernel gives a silent connection up after a quarter of an hour (tcp_retries2 of 15: 924.6 s);
+// no other end of it is awaited after twice that.
+constexpr Nanos kStallMemory = std::chrono::minutes(30);
 
 bool TellsOfDeparture(DestinationClass destination) {
   return destination == DestinationClass::kWithdrawn || IsPhantom(destination);
@@ -27,22 +21,6 @@ bool BehindDeparture(const Attempt& attempt, const Verdict& verdict, const Lifec
   if (TellsOfDeparture(verdict.destination)) return true;
   if (verdict.withdrawn.is_set()) return true;
   return lifecycle.ReleasedBounds(verdict.last_holder).not_after <= attempt.started;
-}
-
-// Unset: not finished by `now`.
-BootTime FinishedAt(const WorkloadChange& change, const std::vector<DepartedPod>& departed,
-                    const std::vector<WindowFigures>& windows, BootTime now) {
-  if (departed.empty() || departed.size() < change.pods.size()) return BootTime();
-  BootTime finished = BootTime::Min();
-  for (const DepartedPod& pod : departed) {
-    if (pod.released.not_after > now) return BootTime();
-    finished = std::max(finished, Middle(pod.released));
-  }
-  for (const WindowFigures& window : windows) {
-    if (!window.closed.is_set() || window.closed > now) return BootTime();
-    finished = std::max(finished, window.closed);
-  }
-  return finished;
 }
 
 SourceLabels LabelsOf(const Proxy* proxy) {
@@ -58,178 +36,44 @@ bool Named(const SourceLabels& labels, const Proxy* proxy) {
 
 }  // namespace
 
-class Ledger::Impl {
- public:
-  explicit Impl(const Options& options)
-      : options_(options), ring_(options.ring), counters_(options.max_cells) {}
+Ledger::Impl::OfProxy& Ledger::Impl::Find(const ProxyId& id, const Proxy* proxy) {
+  OfProxy& found = proxies_[id];
+  if (found.source == nullptr || !Named(found.labels, proxy)) Relabel(found, LabelsOf(proxy));
+  found.known |= proxy != nullptr;
+  return found;
+}
 
-  struct OfProxy {
-    ProxyFigures figures;
-    SourceLabels labels;
-    MetricCounters::Source* source = nullptr;
-    bool known = false;  // the engine knew the proxy
-    BootTime gone;       // unset: it runs
-    BootTime last;       // the last time something was counted for it
-  };
+// A pod is named once the Kubernetes feed has told of it: what was counted before stays with the
+// labels it was counted under.
+void Ledger::Impl::Relabel(OfProxy& proxy, SourceLabels labels) {
+  if (proxy.source != nullptr) Release(proxy.labels);
+  proxy.labels = std::move(labels);
+  proxy.source = counters_.AddSource(proxy.labels);
+  ++users_[proxy.labels];
+}
 
-  OfProxy& Find(const ProxyId& id, const Proxy* proxy) {
-    OfProxy& found = proxies_[id];
-    if (found.source == nullptr || !Named(found.labels, proxy)) Relabel(found, LabelsOf(proxy));
-    found.known |= proxy != nullptr;
-    return found;
+// The series of a pod belong to all incarnations of its proxy; the last one takes them away.
+void Ledger::Impl::Release(const SourceLabels& labels) {
+  const auto found = users_.find(labels);
+  if (--found->second > 0) return;
+  users_.erase(found);
+  counters_.Expire(labels);
+}
+
+void Ledger::Impl::Keep(const Attempt& attempt, const Proxy* proxy, const Verdict& verdict,
+                        const Lifecycle& lifecycle, const SourceLabels& source, BootTime now) {
+  auto connection =
+      std::make_shared<Connection>(ConnectionOf(attempt, proxy, verdict, lifecycle, now));
+  connection->sequence = ++sequence_;
+  DestinationLabels destination;
+  if (const PodRef* pod = lifecycle.Pod(verdict.last_holder)) {
+    destination = {pod->ns, pod->workload.name, pod->revision};
   }
-
-  // A pod is named once the Kubernetes feed has told of it: what was counted before stays with the
-  // labels it was counted under.
-  void Relabel(OfProxy& proxy, SourceLabels labels) {
-    if (proxy.source != nullptr) Release(proxy.labels);
-    proxy.labels = std::move(labels);
-    proxy.source = counters_.AddSource(proxy.labels);
-    ++users_[proxy.labels];
-  }
-
-  // The series of a pod belong to all incarnations of its proxy; the last one takes them away.
-  void Release(const SourceLabels& labels) {
-    const auto found = users_.find(labels);
-    if (--found->second > 0) return;
-    users_.erase(found);
-    counters_.Expire(labels);
-  }
-
-  void Keep(const Attempt& attempt, const Proxy* proxy, const Verdict& verdict,
-            const Lifecycle& lifecycle, const SourceLabels& source, BootTime now) {
-    auto connection =
-        std::make_shared<Connection>(ConnectionOf(attempt, proxy, verdict, lifecycle, now));
-    connection->sequence = ++sequence_;
-    DestinationLabels destination;
-    if (const PodRef* pod = lifecycle.Pod(verdict.last_holder)) {
-      destination = {pod->ns, pod->workload.name, pod->revision};
-    }
-    counters_.CountConnection({source, std::move(destination), verdict.destination,
-                               verdict.certainty, verdict.cause, attempt.outcome, verdict.layer, 0},
-                              connection->duration, now);
-    ring_.Add(std::move(connection));
-  }
-
-  PodTally Sum(const WorkloadChange& change) const {
-    PodTally sum;
-    for (const PodHandle pod : change.pods) {
-      if (const auto found = pods_.find(pod); found != pods_.end()) sum.Add(found->second);
-    }
-    return sum;
-  }
-
-  // A change whose windows are all final, as they were.
-  struct Settled {
-    size_t pods = 0;  // the windows are those of so many pods: one more opens the change again
-    std::vector<WindowFigures> windows;
-    BootTime finished;
-  };
-  struct OfChange {
-    std::set<ProxyId> observed;  // in the window histogram
-    std::optional<Settled> settled;
-  };
-
-  std::vector<OneWindow> Windows(const std::vector<DepartedPod>& departed, const PodTally& sum,
-                                 const Lifecycle& lifecycle, const Belief& belief) const {
-    std::set<ProxyId> ids = local_;
-    for (const auto& [id, of_proxy] : sum.proxies) ids.insert(id);
-    std::vector<OneWindow> windows;
-    for (const ProxyId& id : ids) {
-      const auto known = proxies_.find(id);
-      const BootTime gone = known == proxies_.end() ? BootTime() : known->second.gone;
-      OneWindow window = WindowOf(id, departed, sum, lifecycle, belief, gone);
-      if (window.exists) windows.push_back(std::move(window));
-    }
-    return windows;
-  }
-
-  void Settle(const WorkloadChange& change, const Lifecycle& lifecycle, const Belief& belief,
-              BootTime now) {
-    OfChange& state = changes_[change.name];
-    if (state.settled && state.settled->pods == change.pods.size()) return;
-    state.settled.reset();
-    const std::vector<DepartedPod> departed = DepartedPods(change, lifecycle, now);
-    if (departed.size() < change.pods.size()) return;
-    BootTime last_left = BootTime::Min();
-    bool all_dead = true;
-    for (const DepartedPod& pod : departed) {
-      last_left = std::max(last_left, pod.left.not_after);
-      all_dead &= pod.released.not_after <= now;
-    }
-    const bool final = change.superseded.is_set() || all_dead;
-    if (!final || now < last_left + kQuiet) return;
-    bool all_closed = true;
-    std::vector<WindowFigures> windows;
-    for (const OneWindow& window : Windows(departed, Sum(change), lifecycle, belief)) {
-      windows.push_back(window.figures);
-      all_closed &= window.figures.closed.is_set();
-      if (!window.believed || !window.figures.closed.is_set()) continue;
-      if (!state.observed.insert(window.figures.proxy).second) continue;
-      counters_.ObserveWindow(change.workload.ns, change.workload.name,
-                              window.figures.closed - window.figures.opened, now);
-    }
-    if (!all_closed) return;
-    const BootTime finished = FinishedAt(change, departed, windows, now);
-    state.settled = Settled{change.pods.size(), std::move(windows), finished};
-  }
-
-  const Settled* SettledOf(const WorkloadChange& change) const {
-    const auto state = changes_.find(change.name);
-    if (state == changes_.end() || !state->second.settled) return nullptr;
-    return state->second.settled->pods == change.pods.size() ? &*state->second.settled : nullptr;
-  }
-
-  std::vector<WindowFigures> WindowsToTell(const WorkloadChange& change,
-                                           const std::vector<DepartedPod>& departed,
-                                           const PodTally& sum, const Lifecycle& lifecycle,
-                                           const Belief& belief) const {
-    std::vector<WindowFigures> windows;
-    const Settled* settled = SettledOf(change);
-    if (settled == nullptr) {
-      for (OneWindow& window : Windows(departed, sum, lifecycle, belief)) {
-        windows.push_back(std::move(window.figures));
-      }
-      return windows;
-    }
-    // The ends stand; attempts that were under way may still be counted.
-    windows = settled->windows;
-    for (const auto& [id, of_proxy] : sum.proxies) {
-      auto window = std::find_if(windows.begin(), windows.end(),
-                                 [&, id = id](const auto& w) { return w.proxy == id; });
-      if (window == windows.end()) {
-        window = windows.insert(windows.end(), WindowFigures{});
-        window->proxy = id;
-        window->opened = window->closed = of_proxy.last;
-      }
-      window->attempts = of_proxy.attempts;
-      window->phantoms = of_proxy.phantoms;
-      window->last_connection = of_proxy.last;
-    }
-    return windows;
-  }
-
-  void ForgetUnknown(const Lifecycle& lifecycle, BootTime now) {
-    absl::erase_if(pods_, [&](const auto& entry) { return lifecycle.Pod(entry.first) == nullptr; });
-    std::set<std::string_view> remembered;
-    for (const WorkloadChange* change : lifecycle.Changes(now)) remembered.insert(change->name);
-    std::erase_if(changes_, [&](const auto& entry) { return !remembered.contains(entry.first); });
-  }
-
-  const Options options_;
-  uint64_t attempts_ = 0;
-  std::map<DestinationClass, uint64_t> by_class_;
-  std::map<Initiator, uint64_t> not_judged_;
-  uint64_t sequence_ = 0;
-  ConnectionRing ring_;
-  MetricCounters counters_;
-  absl::flat_hash_map<ProxyId, OfProxy> proxies_;
-  std::map<SourceLabels, int> users_;  // proxies under the same labels
-  absl::flat_hash_map<PodHandle, PodTally> pods_;
-  std::map<std::string, OfChange> changes_;  // by name
-  std::set<ProxyId> local_;
-  bool forget_ = false;  // the horizon has moved: drop what the lifecycle has forgotten
-};
+  counters_.CountConnection({source, std::move(destination), verdict.destination, verdict.certainty,
+                             verdict.cause, attempt.outcome, verdict.layer, 0},
+                            connection->duration, now);
+  ring_.Add(std::move(connection));
+}
 
 Ledger::Ledger(Options options) : impl_(std::make_unique<Impl>(options)) {}
 Ledger::~Ledger() = default;
@@ -256,8 +100,8 @@ void Ledger::Count(const Attempt& attempt, const Proxy* proxy, const Verdict& ve
 
 void Ledger::CountNotJudged(const Attempt& attempt) { ++impl_->not_judged_[attempt.initiator]; }
 
-void Ledger::CountStranded(const ConnectionEnd& end, PodHandle pod) {
-  if (pod != PodHandle::kNone) ++impl_->pods_[pod].stranded_by_end[end.how];
+void Ledger::CountStranded(const ConnectionEnd& end, PodHandle pod, Nanos after) {
+  if (pod != PodHandle::kNone) impl_->pods_[pod].CountStranded(end, after);
 }
 
 void Ledger::ProxyGone(const ProxyId& proxy, BootTime when) {
@@ -265,9 +109,7 @@ void Ledger::ProxyGone(const ProxyId& proxy, BootTime when) {
   if (found != impl_->proxies_.end()) found->second.gone = when;
 }
 
-void Ledger::UpdateWindows(const Lifecycle& lifecycle, const Belief& belief,
-                           const std::vector<ProxyId>& proxies, BootTime now) {
-  impl_->local_ = {proxies.begin(), proxies.end()};
+void Ledger::UpdateWindows(const Lifecycle& lifecycle, const Belief& belief, BootTime now) {
   if (std::exchange(impl_->forget_, false)) impl_->ForgetUnknown(lifecycle, now);
   for (const WorkloadChange* change : lifecycle.Changes(now)) {
     impl_->Settle(*change, lifecycle, belief, now);
@@ -288,13 +130,15 @@ void Ledger::Compact(BootTime horizon, BootTime now) {
     impl.Release(proxy.labels);
     impl.proxies_.erase(at++);
   }
+  for (auto& [pod, tally] : impl.pods_) tally.SettleStalls(now - kStallMemory);
   impl.counters_.Compact(horizon);
   impl.forget_ = true;
 }
 
 ChangeFigures Ledger::FiguresOf(const WorkloadChange& change, const Lifecycle& lifecycle,
                                 const Belief& belief, BootTime now) const {
-  const std::vector<DepartedPod> departed = DepartedPods(change, lifecycle, now);
+  const std::vector<DepartedPod> departed =
+      DepartedPods(change, lifecycle, now, impl_->options_.typical_delay);
   const PodTally sum = impl_->Sum(change);
   ChangeFigures figures = sum.Figures();
   figures.windows = impl_->WindowsToTell(change, departed, sum, lifecycle, belief);

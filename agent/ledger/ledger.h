@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -27,6 +28,7 @@
 #include "agent/belief/belief.h"
 #include "agent/ledger/connection.h"
 #include "agent/ledger/metric_cells.h"
+#include "agent/ledger/wait_sketch.h"
 #include "agent/lifecycle/lifecycle.h"
 #include "agent/verdict/attempt.h"
 #include "agent/verdict/verdict.h"
@@ -42,6 +44,9 @@ struct WindowFigures {
   BootTime last_connection;  // SYN of the last attempt; unset: none
   uint64_t attempts = 0;
   uint64_t phantoms = 0;
+  bool believed = false;  // else it only connected, and the window is as long as it does
+
+  friend bool operator==(const WindowFigures&, const WindowFigures&) = default;
 };
 
 struct ChangeFigures {
@@ -50,7 +55,8 @@ struct ChangeFigures {
   std::map<Outcome, uint64_t> by_outcome;
   std::map<Layer, uint64_t> by_layer;
   Nanos wait_p50{0}, wait_max{0}, wait_total{0};  // SYN to outcome of its phantoms; p50 within 1 %
-  std::map<ConnectionEnd::How, uint64_t> stranded_by_end;
+  // Established connections that outlived their pod, by how they ended: how long after its end.
+  std::map<ConnectionEnd::How, WaitSketch> stranded;
   std::vector<WindowFigures> windows;  // slowest first; open ones before closed ones
   Nanos window_p50{0}, window_max{0};  // of the closed ones; an open one counts up to `now`
   // Last pod dead and every proxy has dropped every address; unset: not yet, or no longer, because
@@ -63,6 +69,8 @@ struct ProxyFigures {
   std::map<DestinationClass, uint64_t> by_class;
 };
 
+class Counted;  // counted.h
+
 class Ledger {
  public:
   struct Options {
@@ -70,6 +78,7 @@ class Ledger {
     size_t max_cells =
         20'000;  // metric cells; beyond it new label values go to the workload "other"
     Nanos gone_memory = std::chrono::minutes(10);  // how long the series of a gone proxy stay
+    Nanos typical_delay = std::chrono::milliseconds(100);  // how old news usually is
   };
   explicit Ledger(Options options);
   ~Ledger();
@@ -80,15 +89,14 @@ class Ledger {
              const Lifecycle& lifecycle, BootTime now);
   // An INTERCEPTED or PROXY_CONTROL attempt: counted apart, never judged.
   void CountNotJudged(const Attempt& attempt);
-  void CountStranded(const ConnectionEnd& end, PodHandle pod);
+  // An established connection that outlived its pod, by `after`.
+  void CountStranded(const ConnectionEnd& end, PodHandle pod, Nanos after);
   void ProxyGone(const ProxyId& proxy, BootTime when);
 
   // Closes windows that have ended by now; call it after news. A window is final, and observed once
   // in the window histogram, when the change is superseded or all its pods are dead, two minutes
   // after the last one left: until then another pod may join the change and open it again.
-  // `proxies`: the local ones, those that ended lately too.
-  void UpdateWindows(const Lifecycle& lifecycle, const Belief& belief,
-                     const std::vector<ProxyId>& proxies, BootTime now);
+  void UpdateWindows(const Lifecycle& lifecycle, const Belief& belief, BootTime now);
   // Forgets what has not been counted since `horizon`, and the series of proxies that have been
   // gone for gone_memory. Totals stay.
   void Compact(BootTime horizon, BootTime now);
@@ -104,6 +112,11 @@ class Ledger {
 
   ConnectionChunks Connections() const;  // oldest first; shares, copies no connection
   MetricCells Cells() const;             // stale is left to the engine
+
+  // All that was counted, as what to tell an empty Ledger of the same Options, in this order, so
+  // that it goes on counting. Both ledgers' pods go by their UIDs in `lifecycle`.
+  void Export(const Lifecycle& lifecycle, const std::function<void(Counted)>& sink) const;
+  void Restore(const Counted& part, const Lifecycle& lifecycle);
 
  private:
   class Impl;

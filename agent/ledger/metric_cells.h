@@ -27,6 +27,8 @@ struct Histogram {
   std::array<uint64_t, 15> buckets{};
   double sum_seconds = 0;
   uint64_t count = 0;
+
+  friend bool operator==(const Histogram&, const Histogram&) = default;
 };
 
 struct SourceLabels {
@@ -62,17 +64,23 @@ struct MetricCells {
     Outcome outcome;
     Layer layer;
     uint64_t count;
+
+    friend bool operator==(const Connections&, const Connections&) = default;
   };
   struct Wait {  // phantom_connect_wait_seconds: SYN to outcome
     std::string source_ns, source_workload, destination_ns, destination_workload;
     DestinationClass destination_class;
     Outcome outcome;
     Histogram histogram;
+
+    friend bool operator==(const Wait&, const Wait&) = default;
   };
   struct Window {  // phantom_window_seconds: one observation per proxy and rollout, when the window
                    // closes
     std::string destination_ns, destination_workload;
     Histogram histogram;
+
+    friend bool operator==(const Window&, const Window&) = default;
   };
   struct Stale {  // phantom_stale_endpoints
     SourceLabels source;

@@ -18,10 +18,8 @@ void Observe(Histogram& histogram, const std::array<double, N>& bounds, Nanos va
 }
 
 size_t IndexOf(Initiator initiator, DestinationClass destination, Outcome outcome) {
-  return (static_cast<size_t>(initiator) * MetricCounters::kClasses +
-          static_cast<size_t>(destination)) *
-             MetricCounters::kOutcomes +
-         static_cast<size_t>(outcome);
+  return MetricCounters::At(static_cast<int>(initiator), static_cast<int>(destination),
+                            static_cast<int>(outcome));
 }
 
 }  // namespace
@@ -43,36 +41,41 @@ void MetricCounters::CountAttempt(Source& source, Initiator initiator, Destinati
   ++count;
 }
 
+MetricCounters::ConnectionKey MetricCounters::OtherLike(const ConnectionKey& key) {
+  ConnectionKey other = key;
+  std::get<0>(other) = {"", kOther, ""};
+  std::get<1>(other) = {"", kOther, ""};
+  return other;
+}
+
+MetricCounters::WaitKey MetricCounters::OtherLike(const WaitKey& key) {
+  return {"", kOther, "", kOther, std::get<4>(key), std::get<5>(key)};
+}
+
+MetricCounters::WindowKey MetricCounters::OtherLike(const WindowKey&) { return {"", kOther}; }
+
 template <typename Map>
-typename Map::mapped_type& MetricCounters::Cell(Map& map, const typename Map::key_type& key,
-                                                const typename Map::key_type& other) {
+typename Map::mapped_type& MetricCounters::Cell(Map& map, const typename Map::key_type& key) {
   if (const auto found = map.find(key); found != map.end()) return found->second;
-  if (full()) return map[other];
-  if (key != other) ++cells_;
+  if (full()) return map[OtherLike(key)];
+  if (key != OtherLike(key)) ++cells_;
   return map[key];
 }
 
 void MetricCounters::CountConnection(const MetricCells::Connections& c, Nanos wait, BootTime now) {
-  const SourceLabels other_source = {"", kOther, ""};
-  const DestinationLabels other_destination = {"", kOther, ""};
-  Count& cell =
-      Cell(connections_,
-           {c.source, c.destination, c.destination_class, c.certainty, c.cause, c.outcome, c.layer},
-           {other_source, other_destination, c.destination_class, c.certainty, c.cause, c.outcome,
-            c.layer});
+  Count& cell = Cell(connections_, {c.source, c.destination, c.destination_class, c.certainty,
+                                    c.cause, c.outcome, c.layer});
   ++cell.count;
   cell.last = now;
-  Observed& waited = Cell(waits_,
-                          {c.source.ns, c.source.workload, c.destination.ns, c.destination.workload,
-                           c.destination_class, c.outcome},
-                          {"", kOther, "", kOther, c.destination_class, c.outcome});
+  Observed& waited = Cell(waits_, {c.source.ns, c.source.workload, c.destination.ns,
+                                   c.destination.workload, c.destination_class, c.outcome});
   Observe(waited.histogram, kWaitBuckets, wait);
   waited.last = now;
 }
 
 void MetricCounters::ObserveWindow(const std::string& ns, const std::string& workload, Nanos window,
                                    BootTime now) {
-  Observed& observed = Cell(windows_, {ns, workload}, {"", kOther});
+  Observed& observed = Cell(windows_, {ns, workload});
   Observe(observed.histogram, kWindowBuckets, window);
   observed.last = now;
 }
@@ -95,23 +98,16 @@ void MetricCounters::Expire(const SourceLabels& source) {
 }
 
 void MetricCounters::Compact(BootTime horizon) {
-  const auto old = [&](const auto& cell) { return cell.second.last < horizon; };
-  const auto erase = [&](auto& map, auto is_other) {
+  const auto forget = [&](auto& map) {
     std::erase_if(map, [&](const auto& cell) {
-      if (!old(cell)) return false;
-      if (!is_other(cell.first)) --cells_;
+      if (cell.second.last >= horizon) return false;
+      if (cell.first != OtherLike(cell.first)) --cells_;
       return true;
     });
   };
-  erase(connections_, [](const ConnectionKey& key) {
-    return std::get<0>(key) == SourceLabels{"", kOther, ""} &&
-           std::get<1>(key) == DestinationLabels{"", kOther, ""};
-  });
-  erase(waits_, [](const WaitKey& key) {
-    return std::get<0>(key).empty() && std::get<1>(key) == kOther && std::get<2>(key).empty() &&
-           std::get<3>(key) == kOther;
-  });
-  erase(windows_, [](const WindowKey& key) { return key == WindowKey{"", kOther}; });
+  forget(connections_);
+  forget(waits_);
+  forget(windows_);
 }
 
 MetricCells MetricCounters::Cells() const {

@@ -11,12 +11,14 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "agent/base/boot_time.h"
+#include "agent/ledger/counted.h"
 #include "agent/ledger/metric_cells.h"
 
 namespace phantomd {
@@ -39,9 +41,19 @@ class MetricCounters {
   void Compact(BootTime horizon);
 
   MetricCells Cells() const;  // sorted by label values
+
+  void Export(const std::function<void(Counted)>& sink) const;
+  // Of sources that were added, once each.
+  void Restore(const CountedAttempts& attempts);
+  void Restore(const CountedConnections& counted);
+  void Restore(const CountedWaits& counted);
+  void Restore(const CountedWindows& counted);
   size_t cells() const { return cells_; }
 
   static constexpr int kInitiators = 5, kClasses = 7, kOutcomes = 9;
+  static constexpr size_t At(int initiator, int destination, int outcome) {
+    return static_cast<size_t>((initiator * kClasses + destination) * kOutcomes + outcome);
+  }
   class Source {
    private:
     friend class MetricCounters;
@@ -62,11 +74,17 @@ class MetricCounters {
     Histogram histogram;
     BootTime last;
   };
-  // The cell of `key`, or of `other` where there is no room for one more.
+  // The cell of `key`, or of the other one like it where there is no room for one more.
   template <typename Map>
-  typename Map::mapped_type& Cell(Map& map, const typename Map::key_type& key,
-                                  const typename Map::key_type& other);
+  typename Map::mapped_type& Cell(Map& map, const typename Map::key_type& key);
   bool full() const { return cells_ >= max_cells_; }
+
+  // The keys of what had no room.
+  static ConnectionKey OtherLike(const ConnectionKey& key);
+  static WaitKey OtherLike(const WaitKey& key);
+  static WindowKey OtherLike(const WindowKey& key);
+  template <typename Map>
+  void Put(Map& map, typename Map::key_type key, typename Map::mapped_type value);
 
   const size_t max_cells_;
   size_t cells_ = 0;  // those of "other" not counted

@@ -33,6 +33,25 @@ void PodTally::Count(const Attempt& attempt, const ProxyId& proxy, const Verdict
   of_proxy.last = std::max(of_proxy.last, attempt.started);
 }
 
+void PodTally::CountStranded(const ConnectionEnd& end, Nanos after) {
+  if (end.socket_cookie != 0) {
+    stalled.erase(end.socket_cookie);
+    if (end.how == ConnectionEnd::How::kStalled) {
+      stalled[end.socket_cookie] = {end.ended, after};
+      return;
+    }
+  }
+  stranded[end.how].Add(after);
+}
+
+void PodTally::SettleStalls(BootTime t) {
+  std::erase_if(stalled, [&](const auto& entry) {
+    if (entry.second.ended >= t) return false;
+    stranded[ConnectionEnd::How::kStalled].Add(entry.second.after);
+    return true;
+  });
+}
+
 void PodTally::Add(const PodTally& more) {
   withdrawn += more.withdrawn;
   dead += more.dead;
@@ -42,7 +61,10 @@ void PodTally::Add(const PodTally& more) {
   for (const auto& [key, count] : more.by_outcome) by_outcome[key] += count;
   for (const auto& [key, count] : more.by_layer) by_layer[key] += count;
   waits.Add(more.waits);
-  for (const auto& [key, count] : more.stranded_by_end) stranded_by_end[key] += count;
+  for (const auto& [how, after] : more.stranded) stranded[how].Add(after);
+  for (const auto& [cookie, stall] : more.stalled) {
+    stranded[ConnectionEnd::How::kStalled].Add(stall.after);
+  }
   for (const auto& [id, of_proxy] : more.proxies) {
     OfProxy& sum = proxies[id];
     sum.attempts += of_proxy.attempts;
@@ -63,7 +85,10 @@ ChangeFigures PodTally::Figures() const {
   figures.wait_p50 = waits.Quantile(0.5);
   figures.wait_max = waits.max();
   figures.wait_total = waits.total();
-  figures.stranded_by_end = stranded_by_end;
+  figures.stranded = stranded;
+  for (const auto& [cookie, stall] : stalled) {
+    figures.stranded[ConnectionEnd::How::kStalled].Add(stall.after);
+  }
   return figures;
 }
 

@@ -21,9 +21,23 @@ struct PodTally {
     uint64_t attempts = 0;
     uint64_t phantoms = 0;
     BootTime last;  // SYN of the last attempt
+
+    friend bool operator==(const OfProxy&, const OfProxy&) = default;
+  };
+  // An established connection on which nothing is answered any more.
+  struct Stall {
+    BootTime ended;
+    Nanos after{0};  // since the pod's end
+
+    friend bool operator==(const Stall&, const Stall&) = default;
   };
 
   void Count(const Attempt& attempt, const ProxyId& proxy, const Verdict& verdict);
+  // `after`: from the pod's end to the connection's. A silent connection is told of twice, as
+  // STALLED and by the end it came to: it is counted once, by the latter.
+  void CountStranded(const ConnectionEnd& end, Nanos after);
+  // No other end is awaited of connections that fell silent before `t`.
+  void SettleStalls(BootTime t);
   void Add(const PodTally& other);
   // All but the windows and `finished`.
   ChangeFigures Figures() const;
@@ -33,10 +47,13 @@ struct PodTally {
   std::map<Outcome, uint64_t> by_outcome;
   std::map<Layer, uint64_t> by_layer;
   WaitSketch waits;
-  std::map<ConnectionEnd::How, uint64_t> stranded_by_end;
+  std::map<ConnectionEnd::How, WaitSketch> stranded;  // from the pod's end to the connection's
+  std::map<uint64_t, Stall> stalled;                  // by socket cookie; not in `stranded`
   // Of the proxies' own connections: an application that goes around its proxy tells nothing of
   // what the proxy believed.
   std::map<ProxyId, OfProxy> proxies;
+
+  friend bool operator==(const PodTally&, const PodTally&) = default;
 };
 
 }  // namespace phantomd

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 
 #include "agent/base/boot_time.h"
 
@@ -18,17 +19,29 @@ namespace phantomd {
 
 class WaitSketch {
  public:
+  using Buckets = std::map<int, uint64_t>;
+
+  WaitSketch() = default;
+  // One that was taken apart by buckets(), max() and total().
+  WaitSketch(Buckets buckets, Nanos max, Nanos total)
+      : buckets_(std::move(buckets)), max_(max), total_(total) {
+    for (const auto& [bucket, count] : buckets_) count_ += count;
+  }
+
   void Add(Nanos wait);
   void Add(const WaitSketch& other);
 
+  const Buckets& buckets() const { return buckets_; }
   uint64_t count() const { return count_; }
   Nanos max() const { return max_; }
   Nanos total() const { return total_; }
   // The wait that a share q of all did not exceed, 0 < q <= 1. 0: there were none.
   Nanos Quantile(double q) const;
 
+  friend bool operator==(const WaitSketch&, const WaitSketch&) = default;
+
  private:
-  std::map<int, uint64_t> buckets_;
+  Buckets buckets_;
   uint64_t count_ = 0;
   Nanos max_{0};
   Nanos total_{0};

@@ -1,5 +1,6 @@
 #include "agent/wire/input_wire.h"
 #include "agent/wire/noun_wire.h"
+#include "agent/wire/restored_wire.h"
 
 namespace phantomd {
 namespace {
@@ -52,51 +53,6 @@ Header Decode(const v1::Header& message, const FieldPath& path) {
 
 ProxyChange Decode(const v1::ProxyChange& message, const FieldPath& path) {
   return {.proxy = Decode(message.proxy(), FieldPath(path, "proxy")), .gone = message.gone()};
-}
-
-Attempt Decode(const v1::Attempt& message, const FieldPath& path) {
-  Attempt out;
-  out.proxy_id = ProxyId(message.proxy_id());
-  out.netns_cookie = message.netns_cookie();
-  out.process_id = message.process_id();
-  out.initiator = path.Enum<Initiator>("initiator", message.initiator(), v1::Initiator_IsValid);
-  out.source.ip = path.OptionalAddress("source_ip", message.source_ip());
-  out.source.port = path.Port("source_port", message.source_port());
-  out.destination.ip = path.OptionalAddress("destination_ip", message.destination_ip());
-  out.destination.port = path.Port("destination_port", message.destination_port());
-  out.started = Boot(message.started_ns());
-  out.ended = Boot(message.ended_ns());
-  out.outcome = path.Enum<Outcome>("outcome", message.outcome(), v1::Outcome_IsValid);
-  out.error_number = message.error_number();
-  out.icmp_type = message.icmp_type();
-  out.icmp_code = message.icmp_code();
-  out.syn_retransmits = message.syn_retransmits();
-  out.socket_cookie = message.socket_cookie();
-  out.thread_id = message.thread_id();
-  out.cgroup_id = message.cgroup_id();
-  out.process_start = Boot(message.process_start_ns());
-  out.adopted = message.adopted();
-  return out;
-}
-
-ConnectionEnd Decode(const v1::ConnectionEnd& message, const FieldPath& path) {
-  ConnectionEnd out;
-  out.socket_cookie = message.socket_cookie();
-  out.ended = Boot(message.ended_ns());
-  out.how = path.Enum<ConnectionEnd::How>("how", message.how(), v1::ConnectionEnd::How_IsValid);
-  out.bytes_sent = message.bytes_sent();
-  out.bytes_received = message.bytes_received();
-  out.proxy_id = ProxyId(message.proxy_id());
-  out.netns_cookie = message.netns_cookie();
-  out.process_id = message.process_id();
-  out.destination.ip = path.OptionalAddress("destination_ip", message.destination_ip());
-  out.destination.port = path.Port("destination_port", message.destination_port());
-  out.established = Boot(message.established_ns());
-  out.adopted = message.adopted();
-  out.cgroup_id = message.cgroup_id();
-  out.initiator = path.Enum<Initiator>("initiator", message.initiator(), v1::Initiator_IsValid);
-  out.thread_id = message.thread_id();
-  return out;
 }
 
 PodChange Decode(const v1::PodChange& message, const FieldPath& path) {
@@ -225,6 +181,51 @@ ClockChange Decode(const v1::ClockChange& message, const FieldPath&) {
 
 }  // namespace
 
+Attempt Decode(const v1::Attempt& message, const FieldPath& path) {
+  Attempt out;
+  out.proxy_id = ProxyId(message.proxy_id());
+  out.netns_cookie = message.netns_cookie();
+  out.process_id = message.process_id();
+  out.initiator = path.Enum<Initiator>("initiator", message.initiator(), v1::Initiator_IsValid);
+  out.source.ip = path.OptionalAddress("source_ip", message.source_ip());
+  out.source.port = path.Port("source_port", message.source_port());
+  out.destination.ip = path.OptionalAddress("destination_ip", message.destination_ip());
+  out.destination.port = path.Port("destination_port", message.destination_port());
+  out.started = Boot(message.started_ns());
+  out.ended = Boot(message.ended_ns());
+  out.outcome = path.Enum<Outcome>("outcome", message.outcome(), v1::Outcome_IsValid);
+  out.error_number = message.error_number();
+  out.icmp_type = message.icmp_type();
+  out.icmp_code = message.icmp_code();
+  out.syn_retransmits = message.syn_retransmits();
+  out.socket_cookie = message.socket_cookie();
+  out.thread_id = message.thread_id();
+  out.cgroup_id = message.cgroup_id();
+  out.process_start = Boot(message.process_start_ns());
+  out.adopted = message.adopted();
+  return out;
+}
+
+ConnectionEnd Decode(const v1::ConnectionEnd& message, const FieldPath& path) {
+  ConnectionEnd out;
+  out.socket_cookie = message.socket_cookie();
+  out.ended = Boot(message.ended_ns());
+  out.how = path.Enum<ConnectionEnd::How>("how", message.how(), v1::ConnectionEnd::How_IsValid);
+  out.bytes_sent = message.bytes_sent();
+  out.bytes_received = message.bytes_received();
+  out.proxy_id = ProxyId(message.proxy_id());
+  out.netns_cookie = message.netns_cookie();
+  out.process_id = message.process_id();
+  out.destination.ip = path.OptionalAddress("destination_ip", message.destination_ip());
+  out.destination.port = path.Port("destination_port", message.destination_port());
+  out.established = Boot(message.established_ns());
+  out.adopted = message.adopted();
+  out.cgroup_id = message.cgroup_id();
+  out.initiator = path.Enum<Initiator>("initiator", message.initiator(), v1::Initiator_IsValid);
+  out.thread_id = message.thread_id();
+  return out;
+}
+
 absl::StatusOr<Input> DecodeInput(const v1::Input& message) {
   absl::Status status;
   const FieldPath root(&status);
@@ -269,6 +270,9 @@ absl::StatusOr<Input> DecodeInput(const v1::Input& message) {
       break;
     case v1::Input::kClock:
       take(message.clock(), "clock");
+      break;
+    case v1::Input::kRestored:
+      take(message.restored(), "restored");
       break;
     case v1::Input::INPUT_NOT_SET:
       root.Fail("input", "none of the kinds of input that this version knows is set");

@@ -1,5 +1,6 @@
 #include "agent/wire/input_wire.h"
 #include "agent/wire/noun_wire.h"
+#include "agent/wire/restored_wire.h"
 
 namespace phantomd {
 namespace {
@@ -44,46 +45,15 @@ void Encode(const ProxyChange& change, v1::Input* input) {
 }
 
 void Encode(const Attempt& attempt, v1::Input* input) {
-  v1::Attempt* out = input->mutable_attempt();
-  out->set_proxy_id(WireText(attempt.proxy_id.value()));
-  out->set_netns_cookie(attempt.netns_cookie);
-  out->set_process_id(attempt.process_id);
-  out->set_initiator(static_cast<v1::Initiator>(attempt.initiator));
-  out->set_source_ip(WireAddress(attempt.source.ip));
-  out->set_source_port(attempt.source.port);
-  out->set_destination_ip(WireAddress(attempt.destination.ip));
-  out->set_destination_port(attempt.destination.port);
-  out->set_started_ns(attempt.started.nanos());
-  out->set_ended_ns(attempt.ended.nanos());
-  out->set_outcome(static_cast<v1::Outcome>(attempt.outcome));
-  out->set_error_number(attempt.error_number);
-  out->set_icmp_type(attempt.icmp_type);
-  out->set_icmp_code(attempt.icmp_code);
-  out->set_syn_retransmits(attempt.syn_retransmits);
-  out->set_socket_cookie(attempt.socket_cookie);
-  out->set_thread_id(attempt.thread_id);
-  out->set_cgroup_id(attempt.cgroup_id);
-  out->set_process_start_ns(attempt.process_start.nanos());
-  out->set_adopted(attempt.adopted);
+  phantomd::Encode(attempt, input->mutable_attempt());
 }
 
 void Encode(const ConnectionEnd& end, v1::Input* input) {
-  v1::ConnectionEnd* out = input->mutable_connection_end();
-  out->set_socket_cookie(end.socket_cookie);
-  out->set_ended_ns(end.ended.nanos());
-  out->set_how(static_cast<v1::ConnectionEnd::How>(end.how));
-  out->set_bytes_sent(end.bytes_sent);
-  out->set_bytes_received(end.bytes_received);
-  out->set_proxy_id(WireText(end.proxy_id.value()));
-  out->set_netns_cookie(end.netns_cookie);
-  out->set_process_id(end.process_id);
-  out->set_destination_ip(WireAddress(end.destination.ip));
-  out->set_destination_port(end.destination.port);
-  out->set_established_ns(end.established.nanos());
-  out->set_adopted(end.adopted);
-  out->set_cgroup_id(end.cgroup_id);
-  out->set_initiator(static_cast<v1::Initiator>(end.initiator));
-  out->set_thread_id(end.thread_id);
+  phantomd::Encode(end, input->mutable_connection_end());
+}
+
+void Encode(const Restored& restored, v1::Input* input) {
+  phantomd::Encode(restored, input->mutable_restored());
 }
 
 void Encode(const PodChange& change, v1::Input* input) {
@@ -199,6 +169,47 @@ void Encode(const ClockChange& change, v1::Input* input) {
 }
 
 }  // namespace
+
+void Encode(const Attempt& attempt, v1::Attempt* out) {
+  out->set_proxy_id(WireText(attempt.proxy_id.value()));
+  out->set_netns_cookie(attempt.netns_cookie);
+  out->set_process_id(attempt.process_id);
+  out->set_initiator(static_cast<v1::Initiator>(attempt.initiator));
+  out->set_source_ip(WireAddress(attempt.source.ip));
+  out->set_source_port(attempt.source.port);
+  out->set_destination_ip(WireAddress(attempt.destination.ip));
+  out->set_destination_port(attempt.destination.port);
+  out->set_started_ns(attempt.started.nanos());
+  out->set_ended_ns(attempt.ended.nanos());
+  out->set_outcome(static_cast<v1::Outcome>(attempt.outcome));
+  out->set_error_number(attempt.error_number);
+  out->set_icmp_type(attempt.icmp_type);
+  out->set_icmp_code(attempt.icmp_code);
+  out->set_syn_retransmits(attempt.syn_retransmits);
+  out->set_socket_cookie(attempt.socket_cookie);
+  out->set_thread_id(attempt.thread_id);
+  out->set_cgroup_id(attempt.cgroup_id);
+  out->set_process_start_ns(attempt.process_start.nanos());
+  out->set_adopted(attempt.adopted);
+}
+
+void Encode(const ConnectionEnd& end, v1::ConnectionEnd* out) {
+  out->set_socket_cookie(end.socket_cookie);
+  out->set_ended_ns(end.ended.nanos());
+  out->set_how(static_cast<v1::ConnectionEnd::How>(end.how));
+  out->set_bytes_sent(end.bytes_sent);
+  out->set_bytes_received(end.bytes_received);
+  out->set_proxy_id(WireText(end.proxy_id.value()));
+  out->set_netns_cookie(end.netns_cookie);
+  out->set_process_id(end.process_id);
+  out->set_destination_ip(WireAddress(end.destination.ip));
+  out->set_destination_port(end.destination.port);
+  out->set_established_ns(end.established.nanos());
+  out->set_adopted(end.adopted);
+  out->set_cgroup_id(end.cgroup_id);
+  out->set_initiator(static_cast<v1::Initiator>(end.initiator));
+  out->set_thread_id(end.thread_id);
+}
 
 void EncodeInput(const Input& input, v1::Input* out) {
   out->Clear();

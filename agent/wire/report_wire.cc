@@ -126,6 +126,14 @@ void ReportEncoder::Encode(const RolloutReport& rollout, Windows windows, pb::Ro
   fields.Duration(rollout.wait_total, &pb::Rollout::mutable_wait_total);
   out->set_stranded(rollout.stranded);
   SetCounts(rollout.stranded_by_end, out->mutable_stranded_by_end());
+  for (const RolloutReport::Stranded& stranded : rollout.stranded_after) {
+    pb::StrandedConnections* entry = out->add_stranded_after();
+    entry->set_how(WireText(stranded.how));
+    entry->set_count(stranded.count);
+    const Fields<pb::StrandedConnections> of_how{report_.offset, entry};
+    of_how.Duration(stranded.after_p50, &pb::StrandedConnections::mutable_after_p50);
+    of_how.Duration(stranded.after_max, &pb::StrandedConnections::mutable_after_max);
+  }
 }
 
 void ReportEncoder::Encode(const Holder& holder, pb::Holder* out) const {

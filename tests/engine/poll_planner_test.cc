@@ -25,8 +25,7 @@ class PollPlannerTest : public ::testing::Test {
     Scene scene;
     scene.At(when).Polled(proxy, {PolledCluster{"catalog", std::move(ips)}});
     const auto snapshot = std::get<BeliefSnapshot>(scene.Events()[0].input.value);
-    belief_.Apply(snapshot);
-    planner_.Applied(snapshot);
+    planner_.Applied(snapshot.proxy_id, belief_.Apply(snapshot));
   }
   void Stale(const char* ip, bool stale = true) {
     if (stale) {

@@ -113,11 +113,7 @@ void LedgerScene::Count(const std::string& proxy, double t, const std::string& p
                At(t + facts.wait + 3));
 }
 
-void LedgerScene::Update(double t) {
-  std::vector<ProxyId> ids;
-  for (const auto& [id, script] : proxies_) ids.push_back(script->proxy());
-  ledger.UpdateWindows(lifecycle, belief, ids, At(t));
-}
+void LedgerScene::Update(double t) { ledger.UpdateWindows(lifecycle, belief, At(t)); }
 
 const WorkloadChange& LedgerScene::ChangeOf(const std::string& pod, double now) {
   const WorkloadChange* change = lifecycle.ChangeOf(Handle(pod), At(now));

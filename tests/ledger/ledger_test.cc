@@ -8,6 +8,8 @@
 #include <random>
 #include <string>
 
+#include "agent/ledger/names.h"
+#include "fmt/format.h"
 #include "tests/ledger/ledger_scene.h"
 
 namespace phantomd {
@@ -129,17 +131,42 @@ TEST_F(LedgerTest, NotJudgedAttemptsAreCountedApart) {
   EXPECT_TRUE(scene_.ledger.Cells().attempts.empty());
 }
 
+// "RESET 1 4s, ": how they ended, how many, and how long after the pod at most.
+std::string Stranded(const ChangeFigures& figures) {
+  std::string text;
+  for (const auto& [how, after] : figures.stranded) {
+    text += fmt::format("{} {} {}s, ", Name(how), after.count(),
+                        std::chrono::duration_cast<std::chrono::seconds>(after.max()).count());
+  }
+  return text;
+}
+
 TEST_F(LedgerTest, StrandedConnectionsBelongToThePodTheyOutlived) {
   ConnectionEnd end;
   end.how = ConnectionEnd::How::kReset;
-  scene_.ledger.CountStranded(end, scene_.Handle("a"));
+  scene_.ledger.CountStranded(end, scene_.Handle("a"), std::chrono::seconds(4));
   end.how = ConnectionEnd::How::kStalled;
-  scene_.ledger.CountStranded(end, scene_.Handle("a"));
-  scene_.ledger.CountStranded(end, PodHandle::kNone);
+  scene_.ledger.CountStranded(end, scene_.Handle("a"), std::chrono::seconds(2));
+  scene_.ledger.CountStranded(end, PodHandle::kNone, Nanos(0));
   const ChangeFigures figures = scene_.Figures("a", 120);
-  EXPECT_THAT(figures.stranded_by_end, ElementsAre(Pair(ConnectionEnd::How::kReset, 1),
-                                                   Pair(ConnectionEnd::How::kStalled, 1)));
+  EXPECT_EQ(Stranded(figures), "RESET 1 4s, STALLED 1 2s, ");
   EXPECT_EQ(figures.withdrawn + figures.dead + figures.reused + figures.other, 0u);
+}
+
+TEST_F(LedgerTest, ASilentConnectionIsCountedOnceByTheEndItCameTo) {
+  ConnectionEnd end;
+  end.how = ConnectionEnd::How::kStalled;
+  for (const uint64_t socket : {1, 2}) {
+    end.socket_cookie = socket;
+    scene_.ledger.CountStranded(end, scene_.Handle("a"), std::chrono::seconds(2));
+  }
+  EXPECT_EQ(Stranded(scene_.Figures("a", 120)), "STALLED 2 2s, ");
+  end.how = ConnectionEnd::How::kExpired;
+  scene_.ledger.CountStranded(end, scene_.Handle("a"), std::chrono::seconds(900));
+  EXPECT_EQ(Stranded(scene_.Figures("a", 120)), "STALLED 1 2s, EXPIRED 1 900s, ");
+  scene_.ledger.Compact(At(0), At(3600));
+  EXPECT_EQ(Stranded(scene_.Figures("a", 120)), "STALLED 1 2s, EXPIRED 1 900s, ")
+      << "an end that nobody told stays a stall";
 }
 
 TEST_F(LedgerTest, SeriesOfAGoneProxyGoTenMinutesLater) {

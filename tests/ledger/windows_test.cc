@@ -45,7 +45,8 @@ class WindowsTest : public ::testing::Test {
     return count;
   }
   BootTime Withdrawn(const std::string& pod) {
-    return Middle(scene_.lifecycle.WithdrawnBounds(scene_.Handle(pod)));
+    return scene_.lifecycle.WithdrawnBounds(scene_.Handle(pod)).not_after -
+           std::chrono::milliseconds(100);
   }
 
   LedgerScene scene_;

@@ -62,6 +62,10 @@ std::string Text(const RolloutReport& r) {
       r.withdrawn, r.dead, r.reused, r.other, Text(r.by_cause), Text(r.by_outcome),
       Text(r.by_layer), Text(r.window_p50), Text(r.window_max), Text(r.wait_p50), Text(r.wait_max),
       Text(r.wait_total), r.stranded, Text(r.stranded_by_end));
+  for (const RolloutReport::Stranded& s : r.stranded_after) {
+    out += fmt::format("  stranded {} {} after {} {}\n", s.how, s.count, Text(s.after_p50),
+                       Text(s.after_max));
+  }
   for (const ProxyWindow& w : r.windows) {
     out += fmt::format("  window {} {} {}..{}+-{} last {} attempts {} phantoms {}\n",
                        w.proxy_id.value(), w.proxy_name, Text(w.opened), Text(w.closed),

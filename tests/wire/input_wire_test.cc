@@ -76,6 +76,16 @@ TEST(InputWireTest, SamplesCoverEveryKindOfInput) {
   EXPECT_EQ(kinds.size(), std::variant_size_v<decltype(Input::value)>);
 }
 
+TEST(InputWireTest, SamplesCoverEveryRestoredPart) {
+  std::set<int> parts;
+  for (const Input& input : testing::EveryInput()) {
+    if (std::holds_alternative<Restored>(input.value)) {
+      parts.insert(Encoded(input).restored().part_case());
+    }
+  }
+  EXPECT_EQ(parts.size(), size_t(v1::Restored::descriptor()->field_count()));
+}
+
 TEST(InputWireTest, DefaultsSurviveTheRoundTrip) {
   const std::vector<Input> defaults = {
       {{}, Header{}},           {{}, ProxyChange{}},    {{}, Attempt{}},
@@ -181,6 +191,24 @@ TEST(InputWireTest, BadFieldIsNamed) {
        [](v1::Input& m) { m.mutable_node()->set_pod_cidrs(0, "10.0.0.0"); }},
       {"pod_end.ips[0]: an IP address has 4 or 16 bytes, not 15", EncodedSample<PodEnd>(),
        [](v1::Input& m) { m.mutable_pod_end()->set_ips(0, std::string(15, 'x')); }},
+      {"restored.part: none of the parts that this version knows is set",
+       {},
+       [](v1::Input& m) { m.mutable_restored(); }},
+      {"restored.totals.by_class[0].value: 7 is not one of its values", EncodedSample<Restored>(),
+       [](v1::Input& m) {
+         m.mutable_restored()->mutable_totals()->mutable_by_class(0)->set_value(7);
+       }},
+      {"restored.held_attempt.attempt.outcome: 9 is not one of its values",
+       {},
+       [](v1::Input& m) {
+         m.mutable_restored()->mutable_held_attempt()->mutable_attempt()->set_outcome(
+             v1::Outcome(9));
+       }},
+      {"restored.waits.histogram.buckets: has not as many buckets as the metric",
+       {},
+       [](v1::Input& m) {
+         m.mutable_restored()->mutable_waits()->mutable_histogram()->add_buckets(1);
+       }},
   };
   for (const BadField& c : cases) {
     v1::Input message = c.message;

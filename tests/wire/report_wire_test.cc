@@ -160,6 +160,12 @@ TEST(ReportWireTest, RolloutInAListHasNoWindowsButTheirSummary) {
     wait_total { seconds: 7 nanos: 28000000 }
     stranded: 2
     stranded_by_end { key: "EXPIRED" count: 2 }
+    stranded_after {
+      how: "EXPIRED"
+      count: 2
+      after_p50 { seconds: 900 }
+      after_max { seconds: 930 }
+    }
   )pb"));
 }
 

@@ -2,38 +2,13 @@
 
 #include <string>
 
+#include "tests/wire/sample_restored.h"
+#include "tests/wire/sample_values.h"
+
 namespace phantomd::testing {
 namespace {
 
-// Hands out a different value at each call, so that two fields that are swapped never compare
-// equal.
-class Values {
- public:
-  int64_t Number() { return ++last_; }
-  std::string Text(std::string_view stem) { return std::string(stem) + std::to_string(Number()); }
-  BootTime Boot() { return BootTime::FromNanos(1'000'000'000'000 + Number()); }
-  WallTime Wall() { return WallTime::FromNanos(1'700'000'000'000'000'000 + Number()); }
-  Nanos Delay() { return Nanos(7'000'000'000 + Number()); }
-  IpAddr Ip() { return IpAddr::V4(10, 1, 2, static_cast<uint8_t>(Number())); }
-  SocketAddr Socket() { return {Ip(), static_cast<uint16_t>(40'000 + Number())}; }
-  uint32_t U32() { return static_cast<uint32_t>(3'000'000'000 + Number()); }
-  uint64_t U64() { return (uint64_t{1} << 63) + static_cast<uint64_t>(Number()); }
-  ProxyId Id() { return ProxyId(Text("proxy-")); }
-
- private:
-  int64_t last_ = 0;
-};
-
-PodRef SamplePod(Values& v) {
-  return {.uid = PodUid(v.Text("uid-")),
-          .ns = v.Text("ns-"),
-          .name = v.Text("pod-"),
-          .workload = {v.Text("ns-"), v.Text("Kind"), v.Text("workload-")},
-          .revision = v.Text("revision-"),
-          .node_name = v.Text("node-")};
-}
-
-Header SampleHeader(Values& v) {
+Header SampleHeader(SampleValues& v) {
   return {.format_version = v.U32(),
           .offset = WallOffset(v.Delay()),
           .node_name = v.Text("node-"),
@@ -49,7 +24,7 @@ Header SampleHeader(Values& v) {
                        .pod_cidrs = {"10.1.0.0/16", "fd00::/64"}}};
 }
 
-ProxyChange SampleProxy(Values& v) {
+ProxyChange SampleProxy(SampleValues& v) {
   return {.proxy = {.id = v.Id(),
                     .name = v.Text("ns/pod-"),
                     .role = ProxyRole::kStandalone,
@@ -64,7 +39,7 @@ ProxyChange SampleProxy(Values& v) {
           .gone = true};
 }
 
-Attempt SampleAttempt(Values& v) {
+Attempt SampleAttempt(SampleValues& v) {
   return {.proxy_id = v.Id(),
           .netns_cookie = v.U64(),
           .process_id = v.U32(),
@@ -85,7 +60,7 @@ Attempt SampleAttempt(Values& v) {
           .adopted = true};
 }
 
-ConnectionEnd SampleEnd(Values& v) {
+ConnectionEnd SampleEnd(SampleValues& v) {
   return {.socket_cookie = v.U64(),
           .ended = v.Boot(),
           .how = ConnectionEnd::How::kExpired,
@@ -102,7 +77,7 @@ ConnectionEnd SampleEnd(Values& v) {
           .thread_id = v.U32()};
 }
 
-PodChange SamplePodChange(Values& v) {
+PodChange SamplePodChange(SampleValues& v) {
   return {.pod = SamplePod(v),
           .deleted = true,
           .not_before = v.Boot(),
@@ -116,7 +91,7 @@ PodChange SamplePodChange(Values& v) {
           .created = v.Wall()};
 }
 
-SliceChange SampleSlice(Values& v) {
+SliceChange SampleSlice(SampleValues& v) {
   return {.ns = v.Text("ns-"),
           .name = v.Text("slice-"),
           .service = v.Text("service-"),
@@ -135,7 +110,7 @@ SliceChange SampleSlice(Values& v) {
                          .pod_uid = PodUid(v.Text("uid-"))}}};
 }
 
-BeliefSnapshot SampleBelief(Values& v) {
+BeliefSnapshot SampleBelief(SampleValues& v) {
   return {.proxy_id = v.Id(),
           .requested = v.Boot(),
           .received = v.Boot(),
@@ -162,7 +137,7 @@ BeliefSnapshot SampleBelief(Values& v) {
 }  // namespace
 
 std::vector<Input> EveryInput() {
-  Values v;
+  SampleValues v;
   std::vector<Input> out;
   const auto add = [&](auto value) { out.push_back({v.Boot(), std::move(value)}); };
   Header header = SampleHeader(v);
@@ -193,6 +168,9 @@ std::vector<Input> EveryInput() {
              .ended = v.Boot(),
              .evidence = v.Text("last process ")});
   add(ClockChange{WallOffset(v.Delay())});
+  for (RestoredPart& part : EveryRestoredPart(v)) {
+    add(Restored{std::make_shared<const RestoredPart>(std::move(part))});
+  }
   return out;
 }
 

@@ -112,7 +112,8 @@ RolloutReport SampleRollout() {
           .wait_max = milliseconds(1004),
           .wait_total = milliseconds(7028),
           .stranded = 2,
-          .stranded_by_end = {{"EXPIRED", 2}}};
+          .stranded_by_end = {{"EXPIRED", 2}},
+          .stranded_after = {{"EXPIRED", 2, seconds(900), seconds(930)}}};
 }
 
 Connection SampleReused(uint64_t sequence) {

@@ -64,6 +64,24 @@ void SetMedianWindow(pb::Rollout* rollout) {
   *rollout->mutable_window_p50() = lengths[(lengths.size() - 1) / 2];
 }
 
+// Of connections that two agents saw no median is known, only the longest.
+void AddStranded(const pb::Rollout& from, pb::Rollout* into) {
+  auto* all = into->mutable_stranded_after();
+  for (const pb::StrandedConnections& more : from.stranded_after()) {
+    const auto same = std::find_if(all->begin(), all->end(),
+                                   [&](const auto& entry) { return entry.how() == more.how(); });
+    if (same == all->end()) {
+      *all->Add() = more;
+      continue;
+    }
+    same->set_count(same->count() + more.count());
+    same->clear_after_p50();
+    if (Before(same->after_max(), more.after_max())) *same->mutable_after_max() = more.after_max();
+  }
+  std::sort(all->begin(), all->end(),
+            [](const auto& a, const auto& b) { return a.how() < b.how(); });
+}
+
 void AddRollout(const pb::Rollout& from, pb::Rollout* into) {
   into->set_attempts(into->attempts() + from.attempts());
   into->set_withdrawn(into->withdrawn() + from.withdrawn());
@@ -77,6 +95,7 @@ void AddRollout(const pb::Rollout& from, pb::Rollout* into) {
   AddCounts(from.by_outcome(), into->mutable_by_outcome());
   AddCounts(from.by_layer(), into->mutable_by_layer());
   AddCounts(from.stranded_by_end(), into->mutable_stranded_by_end());
+  AddStranded(from, into);
   // Finished when it is for every agent.
   if (!from.has_finished()) {
     into->clear_finished();

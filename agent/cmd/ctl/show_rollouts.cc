@@ -37,6 +37,20 @@ std::string WaitedLine(const pb::Rollout& rollout) {
                            HumanDuration(rollout.wait_total()));
 }
 
+// "EXPIRED=2 after 900s median, 930s at most, RESET=1 after 4s, from the pod's end on".
+std::string StrandedLine(const pb::Rollout& rollout) {
+  if (rollout.stranded_after().empty()) return HumanCounts(rollout.stranded_by_end());
+  std::string out;
+  for (const pb::StrandedConnections& s : rollout.stranded_after()) {
+    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", s.how(), s.count());
+    if (!s.has_after_max()) continue;
+    out += " after ";
+    if (s.has_after_p50() && s.count() > 1) out += HumanDuration(s.after_p50()) + " median, ";
+    out += HumanDuration(s.after_max()) + (s.count() > 1 ? " at most" : "");
+  }
+  return out + ", from the pod's end on";
+}
+
 std::string WindowLine(const pb::Rollout& rollout) {
   if (!rollout.has_window_max()) return "none known";
   std::string out;
@@ -124,7 +138,7 @@ std::string Show(const pb::Rollout& rollout, Detail) {
   line("Outcomes", HumanCounts(rollout.by_outcome()));
   line("Layers", HumanCounts(rollout.by_layer()));
   line("Waited", WaitedLine(rollout));
-  line("Stranded", HumanCounts(rollout.stranded_by_end()));
+  line("Stranded", StrandedLine(rollout));
   line("Windows", WindowLine(rollout));
   const std::string windows = WindowTable(rollout).Text();
   return windows.empty() ? out : out + "\n" + windows;
