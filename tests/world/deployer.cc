@@ -17,6 +17,15 @@ std::string Stamp(WallTime t) {
   return text;
 }
 
+// One pod at a time is replaced, in its place: an ordinal, or a node.
+bool KeepsPlaces(const Workload& workload) {
+  return workload.ref.kind == "StatefulSet" || workload.ref.kind == "DaemonSet";
+}
+
+uint32_t PlaceOf(const Pod& pod) {
+  return static_cast<uint32_t>(std::stoul(pod.ref.name.substr(pod.ref.name.rfind('-') + 1)));
+}
+
 bool Serves(const Pod& pod) {
   return pod.exists && !pod.terminal() && !pod.deletion_requested.is_set() &&
          pod.stored.departure_reason.empty();
@@ -74,12 +83,12 @@ void Deployer::Begin(BootTime end) {
   Every(scenario_.jobs, end, [this] { RunJob(); });
   Every(scenario_.node_losses, end, [this] { LoseNode(); });
   Every(scenario_.deletions, end, [this] {
-    if (Pod* pod = AnyRunning()) DeleteByHand(*pod);
+    if (Pod* pod = AnyRunning()) DeleteOne(*pod);
   });
   Every(scenario_.forced, end, [this] {
     Pod* pod = AnyRunning();
     if (pod == nullptr) return;
-    const Change* change = ChangeByHand(*pod);
+    const Change* change = ChangeByRevision(*pod);
     // Some nodes are slow to notice: the pod serves on, though the API knows it no more.
     cluster_.ForceDelete(
         *pod, change,
@@ -167,14 +176,28 @@ void Deployer::Delete(Pod& pod, Departure departure, const std::string& target) 
   cluster_.RequestDeletion(pod, change, pod.workload->manners.grace);
 }
 
-const Change* Deployer::ChangeByHand(const Pod& pod) {
-  const bool rolled = pod.ref.revision != pod.workload->revision;
-  return ChangeFor(pod, rolled ? Departure::kRollout : Departure::kDeleted, pod.workload->revision,
-                   agenda_.now(), cluster_.api_skew());
+const Change* Deployer::ChangeByRevision(const Pod& pod) {
+  if (KeepsPlaces(*pod.workload)) return nullptr;
+  const std::string& begun = begun_[pod.workload];
+  const std::string& target = begun == pod.ref.revision ? pod.workload->revision : begun;
+  const bool rolled = target != pod.ref.revision;
+  return ChangeFor(pod, rolled ? Departure::kRollout : Departure::kDeleted, target, agenda_.now(),
+                   cluster_.api_skew());
 }
 
-void Deployer::DeleteByHand(Pod& pod) {
-  cluster_.RequestDeletion(pod, ChangeByHand(pod), pod.workload->manners.grace);
+void Deployer::Succeed(const Pod& pod) {
+  for (const Pod& other : cluster_.pods()) {
+    if (other.workload != pod.workload || &other == &pod || other.departs_with != nullptr) continue;
+    if (PlaceOf(other) != PlaceOf(pod) || !other.deletion_requested.is_set()) continue;
+    const bool rolled = other.ref.revision != pod.ref.revision;
+    cluster_.SetDeparture(
+        other, ChangeFor(other, rolled ? Departure::kRollout : Departure::kDeleted,
+                         pod.ref.revision, other.deletion_requested, cluster_.api_skew()));
+  }
+}
+
+void Deployer::DeleteOne(Pod& pod) {
+  cluster_.RequestDeletion(pod, ChangeByRevision(pod), pod.workload->manners.grace);
 }
 
 // The objects of pods that ended by themselves are cleaned up after a while.
@@ -212,8 +235,11 @@ void Deployer::Reconcile(Workload& workload) {
   for (Pod& pod : cluster_.pods()) {
     if (pod.workload == &workload && Serves(pod)) pods.push_back(&pod);
   }
-  const bool in_place = workload.ref.kind == "StatefulSet" || workload.ref.kind == "DaemonSet";
-  if (in_place) {
+  const bool begun = std::any_of(pods.begin(), pods.end(), [&](const Pod* pod) {
+    return pod->ref.revision == workload.revision;
+  });
+  if (begun) begun_[&workload] = workload.revision;
+  if (KeepsPlaces(workload)) {
     RollInPlace(workload, pods);
   } else {
     RollDeployment(workload, pods);
@@ -243,13 +269,11 @@ void Deployer::RollDeployment(Workload& workload, const std::vector<Pod*>& pods)
   }
   // Those that are not ready cost nothing.
   for (Pod* pod : old) {
-    if (!pod->stored.ready && current.size() > 0) {
-      Delete(*pod, Departure::kRollout, workload.revision);
-    }
+    if (!pod->stored.ready && current.size() > 0) DeleteOne(*pod);
   }
   for (Pod* pod : old) {
     if (!pod->stored.ready || ready <= workload.replicas) continue;
-    Delete(*pod, Departure::kRollout, workload.revision);
+    DeleteOne(*pod);
     --ready;
   }
 }
@@ -260,19 +284,22 @@ void Deployer::RollInPlace(Workload& workload, const std::vector<Pod*>& pods) {
   bool all_ready = true;
   for (const Pod& pod : cluster_.pods()) {
     if (pod.workload != &workload || !pod.exists) continue;
-    const auto dash = pod.ref.name.rfind('-');
-    const auto ordinal = static_cast<uint32_t>(std::stoul(pod.ref.name.substr(dash + 1)));
-    if (ordinal < workload.replicas) there[ordinal] = true;
+    if (PlaceOf(pod) < workload.replicas) there[PlaceOf(pod)] = true;
     all_ready = all_ready && pod.stored.ready && Serves(pod);
   }
   for (uint32_t i = 0; i < workload.replicas; ++i) {
     if (there[i]) continue;
-    Create(workload, fmt::format("{}-{}", workload.ref.name, i));
+    // A DaemonSet's pods have other names, and each its node.
+    const bool by_node = workload.ref.kind == "DaemonSet";
+    if (by_node && !cluster_.nodes()[i % cluster_.nodes().size()].up) continue;
+    Succeed(by_node ? cluster_.CreatePod(workload, workload.ref,
+                                         fmt::format("{}-{}x-{}", workload.ref.name, ++names_, i),
+                                         i % static_cast<uint32_t>(cluster_.nodes().size()))
+                    : Create(workload, fmt::format("{}-{}", workload.ref.name, i)));
     all_ready = false;
   }
   for (Pod* pod : pods) {
-    const auto dash = pod->ref.name.rfind('-');
-    if (std::stoul(pod->ref.name.substr(dash + 1)) >= workload.replicas) {
+    if (PlaceOf(*pod) >= workload.replicas) {
       Delete(*pod, Departure::kScaleDown, pod->ref.revision);
       return;
     }
@@ -281,15 +308,27 @@ void Deployer::RollInPlace(Workload& workload, const std::vector<Pod*>& pods) {
     if (pod->ref.revision == workload.revision) continue;
     // A broken one need not be waited for.
     if (!all_ready && pod->stored.ready) continue;
-    Delete(*pod, Departure::kRollout, workload.revision);
+    DeleteOne(*pod);
     return;
   }
 }
 
 // --- What people do ---
 
+Workload* Deployer::AnyAtRest(const std::map<const Workload*, BootTime>& since) {
+  for (int tries = 0; tries < 20; ++tries) {
+    Workload& workload = AnyServing();
+    const auto it = since.find(&workload);
+    if (it == since.end() || agenda_.now() - it->second > kOneChange + Span(30)) return &workload;
+  }
+  return nullptr;
+}
+
 void Deployer::Rollout(bool broken) {
-  Workload& workload = AnyServing();
+  Workload* chosen = AnyAtRest(scaled_);
+  if (chosen == nullptr) return;
+  Workload& workload = *chosen;
+  rolled_[chosen] = agenda_.now();
   const std::string before = workload.revision;
   workload.revision = fmt::format("{}-r{}", workload.ref.name, ++workload.revisions);
   if (!broken) return;
@@ -301,7 +340,10 @@ void Deployer::Rollout(bool broken) {
 }
 
 void Deployer::Scale() {
-  Workload& workload = AnyServing();
+  Workload* chosen = AnyAtRest(rolled_);
+  if (chosen == nullptr || chosen->ref.kind == "DaemonSet") return;
+  Workload& workload = *chosen;
+  scaled_[chosen] = agenda_.now();
   const uint32_t before = workload.replicas;
   workload.replicas = before > scenario_.replicas ? before - 1
                       : random_.Chance(0.6)       ? std::max(2u, before - 1)

@@ -33,10 +33,12 @@ class Deployer : public Watcher {
   void Replenish(Workload& workload, uint32_t missing);
   Pod& Create(Workload& workload, const std::string& name);
   void Delete(Pod& pod, Departure departure, const std::string& target);
-  void DeleteByHand(Pod& pod);
-  // What takes a pod away that somebody deletes: a rollout, if its successor is of another
-  // revision.
-  const Change* ChangeByHand(const Pod& pod);
+  void DeleteOne(Pod& pod);
+  // What takes a pod away: a rollout, if another revision replaces it. Of pods that keep a place
+  // (StatefulSet, DaemonSet) only the successor tells, so it is null until that is made.
+  const Change* ChangeByRevision(const Pod& pod);
+  // A pod takes the place of another one.
+  void Succeed(const Pod& pod);
 
   void Rollout(bool broken);
   void Scale();
@@ -44,6 +46,8 @@ class Deployer : public Watcher {
   void LoseNode();
   Pod* AnyRunning();
   Workload& AnyServing();
+  // People do not scale what they roll out, nor roll out what they scale, within a minute.
+  Workload* AnyAtRest(const std::map<const Workload*, BootTime>& since);
 
   // The change that a departure at `when` (API time of its first pod) belongs to.
   const Change* ChangeFor(const Pod& pod, Departure departure, const std::string& target,
@@ -55,6 +59,9 @@ class Deployer : public Watcher {
   Random random_;
   std::deque<Change> changes_;
   Workload* jobs_ = nullptr;
+  // The revision that a workload's pods are being replaced by: the wanted one, once it has a pod.
+  std::map<const Workload*, std::string> begun_;
+  std::map<const Workload*, BootTime> rolled_, scaled_;  // last
   uint64_t names_ = 0;
 };
 

@@ -9,6 +9,7 @@ namespace phantomd::world {
 namespace {
 
 constexpr Nanos kAround = std::chrono::seconds(90);
+constexpr Nanos kNear = std::chrono::seconds(5);  // of other attempts
 
 double At(BootTime t) { return SecondsOf(t - BootTime()); }
 double AtWall(WallTime t) {
@@ -109,6 +110,14 @@ std::string TextOf(const Found& found) {
       if (line.back() == ':') continue;
     } else if (const auto* poll = std::get_if<BeliefSnapshot>(&input.value)) {
       if (poll->proxy_id != attempt.proxy_id) continue;
+      const bool about = std::any_of(
+          poll->clusters.begin(), poll->clusters.end(), [&](const BeliefSnapshot::Cluster& c) {
+            return std::any_of(c.endpoints.begin(), c.endpoints.end(),
+                               [&](const auto& e) { return e.address == attempt.destination; });
+          });
+      const bool near = input.observed > attempt.started - Span(0.6) &&
+                        input.observed < attempt.ended + Span(0.6);
+      if (!about && !near) continue;
       if (input.observed < attempt.started - Span(16) || input.observed > attempt.ended + Span(8)) {
         continue;
       }
@@ -121,10 +130,16 @@ std::string TextOf(const Found& found) {
       if (std::find(uids.begin(), uids.end(), end->pod_uid) == uids.end()) continue;
       line = fmt::format("pod end {} at {:.3f}", end->pod_uid.value(), At(end->ended));
     } else if (const auto* node = std::get_if<NodeChange>(&input.value)) {
+      const auto on_node = [&](const Pod* pod) {
+        return pod != nullptr && pod->ref.node_name == node->name;
+      };
+      if (!on_node(truth.meant) && !on_node(truth.holder)) continue;
       line = fmt::format("node {} ready {} deleted {} heartbeat {:.0f}", node->name, node->ready,
                          node->deleted, AtWall(node->last_heartbeat));
     } else if (const auto* other = std::get_if<Attempt>(&input.value)) {
       if (other->destination != attempt.destination) continue;
+      const Nanos apart = other->started - attempt.started;
+      if (apart > kNear || apart < -kNear) continue;
       line = fmt::format("attempt {} SYN {:.3f} {} retransmits {}", other->proxy_id.value(),
                          At(other->started), NameOf(other->outcome), other->syn_retransmits);
     }
