@@ -5,6 +5,7 @@
 // orphaned and removes it.
 #pragma once
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
