@@ -16,6 +16,12 @@ namespace {
 // A pod that nothing makes again.
 bool IsBare(const WorkloadRef& workload) { return workload.name.empty() || workload.kind == "Pod"; }
 
+// Each of its pods keeps a place, and is replaced there once it is gone: the one that takes the
+// place is the successor, whatever other revisions are alive meanwhile.
+bool KeepsPlaces(const WorkloadRef& workload) {
+  return workload.kind == "StatefulSet" || workload.kind == "DaemonSet";
+}
+
 std::string_view NameOf(Departure departure) {
   switch (departure) {
     case Departure::kScaleDown:
@@ -97,14 +103,20 @@ void Departures::Arrive(uint32_t slot) {
   pod.counted = true;
   if (!synced_ || family.waiting == 0) return;
 
-  // It may be the successor that a departure of its workload waits for.
+  // It may be the successor that a departure of its workload waits for: of those, the one whose
+  // place it takes.
+  const bool takes_place = std::any_of(waiting_.begin(), waiting_.end(),
+                                       [&](const Waiting& w) { return TakesPlaceOf(slot, w.pod); });
   bool replaces_one = true;
   for (size_t i = 0; i < waiting_.size();) {
     const Waiting waiting = waiting_[i];
     const PodRecord& gone = pods_[waiting.pod];
     bool settled = false;
-    if (gone.workload == pod.workload) {
-      if (gone.revision != pod.revision) {
+    if (gone.workload == pod.workload && (!takes_place || TakesPlaceOf(slot, waiting.pod))) {
+      if (takes_place && gone.revision != pod.revision) {
+        Join(waiting.pod, Departure::kRollout, pods_.Text(pod.revision), waiting.told);
+        settled = true;
+      } else if (gone.revision != pod.revision) {
         settled = SettleBySuccessor(waiting.pod);
       } else if (replaces_one && !gone.facts.deletion_requested.is_set()
                      ? pod.facts.first_told >= waiting.told
@@ -146,10 +158,17 @@ void Departures::Leave(uint32_t slot, bool node_lost, BootTime observed) {
     Join(slot, Departure::kCompleted, own, observed);
   } else if (IsBare(pods_.Workload(slot))) {
     Join(slot, Departure::kDeleted, own, observed);
-  } else if (!synced_ || !SettleBySuccessor(slot)) {
+  } else if (!synced_ || KeepsPlaces(pods_.Workload(slot)) || !SettleBySuccessor(slot)) {
     waiting_.push_back({slot, observed});
     ++FamilyOf(slot).waiting;
   }
+}
+
+bool Departures::TakesPlaceOf(uint32_t slot, uint32_t gone) const {
+  const WorkloadRef& workload = pods_.Workload(slot);
+  if (pods_[slot].workload != pods_[gone].workload || !KeepsPlaces(workload)) return false;
+  if (workload.kind == "DaemonSet") return pods_[slot].node == pods_[gone].node;
+  return pods_.Ref(slot)->name == pods_.Ref(gone)->name;
 }
 
 const Departures::Revision* Departures::Successor(const Family& family, uint32_t revision) const {
@@ -194,6 +213,7 @@ void Departures::Settle(BootTime now) {
     const Waiting waiting = waiting_.front();
     waiting_.pop_front();
     --FamilyOf(waiting.pod).waiting;
+    if (SettleBySuccessor(waiting.pod)) continue;  // its place is still empty
     // Without a revision there is nothing that could have shrunk.
     const PodRecord& pod = pods_[waiting.pod];
     Join(waiting.pod, pod.revision != 0 ? Departure::kScaleDown : Departure::kDeleted,

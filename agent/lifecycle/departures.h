@@ -2,9 +2,10 @@
 //
 // What came first decides: a pod asked to go by a rollout stays ROLLOUT when its node is lost
 // later. A pod is replaced when another revision of its workload is alive, the newest of them being
-// the target; a StatefulSet's new revision exists only after the delete, so a departure without one
-// waits kSettleWithin for a successor. A successor of its own revision makes it DELETED, none
-// SCALE_DOWN.
+// the target; a departure without one waits kSettleWithin for a successor. A pod of a StatefulSet
+// or DaemonSet keeps a place, which its successor takes only once it is gone: that one decides, by
+// its name or its node, whatever other revisions are alive. A successor of its own revision makes
+// it DELETED, none SCALE_DOWN.
 //
 // Example: revision a has pods 1, 2, 3. Pod 4 of b appears; 1 is asked to go at 12:00:05: ROLLOUT,
 // "shop/Deployment/catalog/b/20261129T120005Z"; 2 follows within kOneChange of 1: the same change.
@@ -73,6 +74,8 @@ class Departures {
 
   void Arrive(uint32_t pod);
   void Leave(uint32_t pod, bool node_lost, BootTime observed);
+  // Whether `slot` is the successor of `gone` in the place that their workload's pods keep.
+  bool TakesPlaceOf(uint32_t slot, uint32_t gone) const;
   // Another revision that is alive, the newest; null: none.
   const Revision* Successor(const Family& family, uint32_t revision) const;
   bool SettleBySuccessor(uint32_t pod);

@@ -50,6 +50,31 @@ bool Learn(const PodChange& change, BootTime observed, PodFacts& facts) {
   return news;
 }
 
+namespace {
+
+// When the deletion was requested, which was told.
+TimeBounds RequestBounds(const PodFacts& facts, const TimeRules& rules) {
+  TimeBounds bounds = rules.OfApi(facts.deletion_requested);
+  bounds.not_after = std::min(bounds.not_after, facts.deletion_told);
+  bounds.not_before = std::min(bounds.not_before, bounds.not_after);
+  return bounds;
+}
+
+// Whether the containers' end was a crash before the deletion request, which alone made it final.
+// It may have been whenever nobody told that the pod ended by itself, but is likely only if the
+// API's times cannot be those of a pod that ended because it was asked to.
+enum class Crash { kNo, kMaybe, kLikely, kSurely };
+Crash CrashBefore(const PodFacts& facts, const TimeRules& rules) {
+  if (!facts.deletion_requested.is_set()) return Crash::kNo;
+  if (facts.terminal_told.is_set() && facts.terminal_told < facts.deletion_told) return Crash::kNo;
+  if (facts.finished_told < facts.deletion_told) return Crash::kSurely;
+  const bool before =
+      rules.OfApi(facts.finished).not_after < RequestBounds(facts, rules).not_before;
+  return before ? Crash::kLikely : Crash::kMaybe;
+}
+
+}  // namespace
+
 PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
                    const TimeRules& rules) {
   const bool requested = facts.deletion_requested.is_set();
@@ -59,11 +84,16 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
   // finishedAt of a pod that stays is a crash: the kubelet starts the container again.
   const bool finished = facts.finished.is_set() && (requested || terminal || deleted);
 
+  // A container that had crashed waited for its next run until the deletion was requested.
+  const Crash crash = finished ? CrashBefore(facts, rules) : Crash::kNo;
+  const TimeBounds request = requested ? RequestBounds(facts, rules) : TimeBounds();
+
   PodEnding end;
   BootTime& from = end.bounds.not_before;
   BootTime& to = end.bounds.not_after;
   if (finished) {
     from = rules.OfApi(facts.finished).not_before;
+    if (crash == Crash::kSurely) from = std::max(from, request.not_before);
   } else if (requested) {
     from = rules.OfApi(facts.deletion_requested).not_before;
     // A job that had ended already, without a word when, is deleted much later.
@@ -100,7 +130,9 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
     end.evidence = in_gap ? "missing from a new list" : "deleted while running";
   }
   if (finished) {
-    to = std::min({to, facts.finished_told, rules.OfApi(facts.finished).not_after});
+    BootTime latest = std::min(facts.finished_told, rules.OfApi(facts.finished).not_after);
+    if (crash != Crash::kNo) latest = std::max(latest, request.not_after);
+    to = std::min(to, latest);
     end.evidence = "finished containers";
     usual = Nanos(0);
   }
@@ -110,7 +142,9 @@ PodEnding EndingOf(const PodFacts& facts, bool failed, const NodeDoubt& doubt,
     // Most likely it ended as pods do, and only the news of it fell into the gap.
     end.likely = std::max(from, facts.deleted_told - usual);
   }
-  if (finished) {
+  if (crash == Crash::kLikely || crash == Crash::kSurely) {
+    end.likely = std::clamp(LikelyBefore(request, rules.typical_delay), from, to);
+  } else if (finished) {
     const BootTime second = rules.offset.ToBoot(facts.finished.time());
     const BootTime reported = facts.finished_told - kFinishReportDelay;
     // Told late (a first list, a gap): any instant of the second is as likely as another.

@@ -59,11 +59,12 @@ ListingState StateOf(const ServiceIndex& services, uint32_t id, const FeedLog& f
   }
   // next_in is its first time in service by now.
   if (listing.unseen_start && t < next_in) {
-    if (!state.may_be_after) {
-      const BootTime listed = services.FirstListed(id);
-      state.behind.bounds = {feed.NewsFloor(listed), listed};
+    const BootTime listed = services.FirstListed(id);
+    const BootTime floor = feed.NewsFloor(listed);
+    if (t >= floor) {
+      if (!state.may_be_after) state.behind.bounds = {floor, listed};
+      state.may_be_after = true;
     }
-    state.may_be_after = true;
     state.ever_in = true;
   }
   return state;

@@ -34,6 +34,11 @@ uint32_t ServiceIndex::InternListing(uint32_t service, uint32_t tenancy, bool re
       listings_[at].unseen_start = false;
       unseen_starts_.erase(at);
     }
+    // Still not ready in the list after a gap: it may have been in service inside the gap.
+    if (!ready && !listings_[at].ever_ready && feed_.CatchingUp(observed)) {
+      listings_[at].unseen_start = true;
+      unseen_starts_[at] = observed;
+    }
     return at;
   }
   const uint32_t slot = listings_.Add();

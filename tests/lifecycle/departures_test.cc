@@ -74,6 +74,31 @@ TEST(DeparturesTest, StatefulSetIsSettledWhenItsSuccessorAppears) {
   EXPECT_EQ(story.lifecycle().DepartureOf(story.Pod("w2"), At(106)), Departure::kRollout);
 }
 
+// Overlapping rollouts: when db-0 went, r2 was alive already, but its successor is of r3.
+TEST(DeparturesTest, WhoTakesThePlaceOfAStatefulSetPodDecidesWhatReplacedIt) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod w0 name=db-0 ip=10.0.0.1 created=15 wl=StatefulSet/db\n"
+      "@20 pod w1 name=db-1 ip=10.0.0.2 created=15 wl=StatefulSet/db\n"
+      "@100.2 pod w1 del=100\n@103 pod w1 deleted\n"
+      "@105 pod w3 name=db-1 noip created=104 wl=StatefulSet/db rev=r2\n"
+      "@110.2 pod w0 del=110\n@112 pod w0 deleted\n");
+  EXPECT_EQ(story.Change("w1", 113), "shop/StatefulSet/db/r2/19700101T000140Z: db-1");
+  EXPECT_EQ(story.Change("w0", 113), "none") << "its place is empty";
+  story.Tell("@115 pod w4 name=db-0 noip created=114 wl=StatefulSet/db rev=r3\n");
+  EXPECT_EQ(story.Change("w0", 116), "shop/StatefulSet/db/r3/19700101T000150Z: db-0");
+}
+
+TEST(DeparturesTest, PlaceThatStaysEmptyGoesByTheRevisionsAlive) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod w0 name=db-0 ip=10.0.0.1 created=15 wl=StatefulSet/db\n"
+      "@21 pod w1 name=db-1 ip=10.0.0.2 created=16 wl=StatefulSet/db rev=r2\n"
+      "@110.2 pod w0 del=110\n");
+  EXPECT_EQ(story.Change("w0", 170.1), "none");
+  EXPECT_EQ(story.Change("w0", 170.3), "shop/StatefulSet/db/r2/19700101T000150Z: db-0");
+}
+
 TEST(DeparturesTest, ReplacedByItsOwnRevisionItWasDeleted) {
   Story story(kThreePods);
   story.Tell("@100.2 pod a1 del=100\n@101 pod a4 noip created=100\n");

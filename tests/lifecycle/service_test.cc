@@ -20,6 +20,18 @@ TEST(ServiceTest, RemovedFromItsOnlySliceIsWithdrawn) {
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).holders[0].likely_withdrawn, At(49.9));
 }
 
+// Never ready as far as was told, but nobody told for a while.
+TEST(ServiceTest, UnreadyInTheListAfterAGapMayHaveBeenInServiceInside) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=15\n"
+      "@21 slice s1 web a:unready\n"
+      "@52 broken slices until=50\n"
+      "@70 slice s1 web a:unready\n"
+      "@70 synced slices\n");
+  ExpectWho(story, kX, {{30, "a!"}, {47.9, "a!"}, {71, "a!~"}});
+}
+
 TEST(ServiceTest, SliceThatVanishesWithdrawsWhatItListed) {
   Story story(kRunning);
   story.Tell("@50 slice s1 gone\n");

@@ -152,6 +152,8 @@ TouchedAddresses Story::TellPod(const std::vector<std::string>& words, BootTime 
       const std::vector<std::string> parts = Split(value, '/');
       pod.pod.workload =
           parts.size() == 2 ? WorkloadRef{"shop", parts[0], parts[1]} : WorkloadRef();
+    } else if (key == "name") {
+      pod.pod.name = value;
     } else if (key == "rev") {
       pod.pod.revision = value;
     } else if (key == "node") {

@@ -4,7 +4,8 @@
 //   @12.5 pod a ip=10.0.0.1 created=11        words that are not said stay as they were said before
 //   @20 pod a del=19                          deletion requested; fin=, phase=Failed,
 //   reason=Evicted,
-//                                             wl=Deployment/catalog, rev=, node=, hostnet, noip
+//                                             wl=Deployment/catalog, rev=, node=, name=, hostnet,
+//                                             noip
 //   @25 pod a deleted [since=18]              since: a gap hid it
 //   @12 slice s1 web a b:unready c:terminating 10.9.9.9   endpoints of Service web, by pod or
 //   address

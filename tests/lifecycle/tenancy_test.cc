@@ -53,6 +53,33 @@ TEST(TenancyTest, DeadBetweenFinishedAtAndItsReport) {
   EXPECT_TRUE(facts.ever_held);
 }
 
+// Between two runs of a crashed container the pod is alive: only the request makes its end final.
+TEST(TenancyTest, CrashedPodDiesWithItsDeletionRequest) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=15\n"
+      "@52.6 pod a fin=52\n"
+      "@60.2 pod a del=60 fin=52\n"
+      "@61 pod a del=60 fin=52 phase=Failed\n"
+      "@62 pod a deleted\n");
+  ExpectWho(
+      story, kX,
+      {{51.5, "a!"}, {59.4, "a!"}, {59.5, "a?~ nobody"}, {60.1, "a?~ nobody"}, {60.2, "nobody"}});
+  EXPECT_EQ(story.Released("a"), "[59.5 60.2]");
+  EXPECT_EQ(story.lifecycle().At(Ip(kX), At(70)).last.likely_released, At(60.1));
+}
+
+// The crash is told only by the last status, long after the request: it may have been either.
+TEST(TenancyTest, FinishBeforeTheRequestMayHaveBeenACrash) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=15\n"
+      "@60.2 pod a del=60\n"
+      "@61 pod a fin=52 phase=Failed\n");
+  EXPECT_EQ(story.Released("a"), "[51.5 60.2]");
+  EXPECT_EQ(story.lifecycle().At(Ip(kX), At(70)).last.likely_released, At(60.1));
+}
+
 TEST(TenancyTest, ToldLateFinishIsBoundedByItsSecondAndTheClocks) {
   Story story(
       "@10 sync\n"
