@@ -289,7 +289,7 @@ class Lifecycle::Impl::Exporter {
       endpoint.ready = entry.ready;
       endpoint.terminating = entry.terminating;
       endpoint.serving = entry.ready || entry.terminating;
-      if (entry.listing == 0) {
+      if (entry.manual) {
         endpoint.addresses = {impl_.services.ManualAddress(entry)};
       } else {
         const Tenancy& tenancy = impl_.ips[impl_.services[entry.listing].tenancy];

@@ -164,6 +164,18 @@ TEST(ExportTest, NewIndexGoesOnAsTheOldOne) {
   }
 }
 
+TEST(ExportTest, EveryManualEndpointIsToldAgain) {
+  Story story(
+      "@10 sync\n@15 slice s0 web 10.9.9.8 10.9.9.9\n@20 pod a ip=10.0.0.1\n"
+      "@21 slice s1 web a\n");
+  const auto replica = Replica(story.lifecycle(), Story::DefaultOptions());
+  replica->Apply(SliceChange{.ns = "shop", .name = "s1", .service = "web"}, At(30));
+  for (const std::string_view ip : {"10.9.9.8", "10.9.9.9"}) {
+    EXPECT_TRUE(replica->At(Ip(ip), At(40)).listed_without_pod) << ip;
+    EXPECT_FALSE(replica->At(Ip(ip), At(40)).listed_with_pod) << ip;
+  }
+}
+
 TEST(ExportTest, SaidInTheOrderOfObservationAndTheSameEachTime) {
   Story story(kEverything);
   std::vector<BootTime> instants;
