@@ -49,7 +49,7 @@ void Cluster::StartContainers(Pod& pod) {
   if (pod.deletion_requested.is_set()) return;  // it is about to be stopped
   pod.running = true;
   const uint32_t run = pod.restarts;
-  agenda_.In(random_.Delay(0.2, 0.8, 2), [this, &pod, run] {
+  agenda_.In(random_.Delay(0.2, 0.8, 2), [&pod, run] {
     if (pod.running && !pod.stopping && pod.restarts == run) pod.listening = true;
   });
   agenda_.In(Span(0.01), [this, &pod] {
