@@ -107,32 +107,34 @@ void Departures::Arrive(uint32_t slot) {
   // place it takes.
   const bool takes_place = std::any_of(waiting_.begin(), waiting_.end(),
                                        [&](const Waiting& w) { return TakesPlaceOf(slot, w.pod); });
-  bool replaces_one = true;
-  for (size_t i = 0; i < waiting_.size();) {
-    const Waiting waiting = waiting_[i];
-    const PodRecord& gone = pods_[waiting.pod];
-    bool settled = false;
-    if (gone.workload == pod.workload && (!takes_place || TakesPlaceOf(slot, waiting.pod))) {
-      if (takes_place && gone.revision != pod.revision) {
-        Join(waiting.pod, Departure::kRollout, pods_.Text(pod.revision), waiting.told);
-        settled = true;
-      } else if (gone.revision != pod.revision) {
-        settled = SettleBySuccessor(waiting.pod);
-      } else if (replaces_one && !gone.facts.deletion_requested.is_set()
-                     ? pod.facts.first_told >= waiting.told
-                     : replaces_one && pod.facts.created >= gone.facts.deletion_requested) {
-        replaces_one = false;
-        Join(waiting.pod, Departure::kDeleted, pods_.Text(gone.revision), waiting.told);
-        settled = true;
-      }
-    }
-    if (settled) {
+  const auto settle = [&](const auto& by) {
+    // The newest first: a controller makes up for a loss at once.
+    for (size_t i = waiting_.size(); i-- > 0;) {
+      const Waiting waiting = waiting_[i];
+      if (pods_[waiting.pod].workload != pod.workload) continue;
+      if (takes_place && !TakesPlaceOf(slot, waiting.pod)) continue;
+      if (!by(waiting)) continue;
       --family.waiting;
       waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
-    } else {
-      ++i;
     }
-  }
+  };
+  // Another revision takes the place of all that wait, one of their own makes up for one.
+  bool replaces_one = true;
+  settle([&](const Waiting& waiting) {
+    const PodRecord& gone = pods_[waiting.pod];
+    if (gone.revision != pod.revision) {
+      if (!takes_place) return SettleBySuccessor(waiting.pod);
+      Join(waiting.pod, Departure::kRollout, pods_.Text(pod.revision), waiting.told);
+      return true;
+    }
+    const bool later = gone.facts.deletion_requested.is_set()
+                           ? pod.facts.created >= gone.facts.deletion_requested
+                           : pod.facts.first_told >= waiting.told;
+    if (!replaces_one || !later) return false;
+    replaces_one = false;
+    Join(waiting.pod, Departure::kDeleted, pods_.Text(gone.revision), waiting.told);
+    return true;
+  });
 }
 
 void Departures::Uncount(uint32_t slot) {

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -24,6 +25,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/lifecycle/departure.h"
 #include "agent/lifecycle/pod_index.h"
+#include "agent/lifecycle/remnants.h"
 #include "agent/lifecycle/time_rules.h"
 
 namespace phantomd {
@@ -46,6 +48,11 @@ class Departures {
   // Decides what time alone decides, up to `now`.
   void Settle(BootTime now);
   void Forget(uint32_t pod);
+
+  // What was decided, and from what that is forgotten by now (lifecycle_remnants.cc).
+  void ExportRemnants(const std::function<void(LifecycleRemnant)>& sink) const;
+  void Restore(const DepartureRemnants& remnants);
+  void Restore(const ChangeRemnant& remnant);
 
   const WorkloadChange* ChangeOf(uint32_t pod) const;
   std::vector<const WorkloadChange*> Changes() const;  // oldest first

@@ -82,6 +82,7 @@ class IpTimeline {
   const absl::flat_hash_map<IpAddr, IpRecord>& ips() const { return ips_; }
   // What some address did is forgotten: a new record cannot be complete.
   bool forgot_addresses() const { return forgot_addresses_; }
+  void NoteForgotten() { forgot_addresses_ = true; }
 
  private:
   SlotPool<Tenancy> tenancies_;

@@ -25,6 +25,7 @@
 #include "agent/lifecycle/address_facts.h"
 #include "agent/lifecycle/changes.h"
 #include "agent/lifecycle/departure.h"
+#include "agent/lifecycle/remnants.h"
 
 namespace phantomd {
 
@@ -115,6 +116,10 @@ class Lifecycle {
       BootTime observed,
       std::variant<PodChange, SliceChange, NodeChange, PodEnd, FeedChange> change)>;
   void Export(const ExportSink& sink) const;
+  // What no change tells: to be taken over, in this order, once the changes were told and what is
+  // older than the same horizon is forgotten.
+  void ExportRemnants(const std::function<void(LifecycleRemnant)>& sink) const;
+  void Restore(const LifecycleRemnant& remnant);
 
  private:
   class Impl;  // pod_index, ip_timeline, service_index, node_index, feed_log and departures live in

@@ -67,7 +67,7 @@ Judgement Eliminate(const Attempt& attempt, const Evidence& evidence, const Judg
   }
   const Candidates candidates = CandidateClusters(attempt, evidence, context.dropped_memory);
   const Possibilities left = PossibilitiesLeft(attempt, evidence, candidates, context);
-  const Possibility* likeliest = Likeliest(left, attempt);
+  const Possibility* likeliest = Likeliest(left, attempt, evidence.address.last);
   const Possibility chosen = likeliest != nullptr ? *likeliest : Unknown(left, evidence);
 
   verdict.destination = chosen.destination;

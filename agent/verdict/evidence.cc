@@ -50,9 +50,9 @@ void GatherEarlier(const Attempt& attempt, const Lifecycle& lifecycle, Evidence&
     EarlierTenancy earlier;
     earlier.withdrawn = lifecycle.WithdrawnBounds(tenancy.pod);
     for (const ClusterEvidence& listing : evidence.listings) {
-      earlier.meant = earlier.meant ||
-                      (!listing.belief.service.empty() &&
-                       lifecycle.MeaningOf(listing.belief.service, tenancy.pod) == Meaning::kMeant);
+      earlier.meant.push_back(!listing.belief.service.empty() &&
+                              lifecycle.MeaningOf(listing.belief.service, tenancy.pod) ==
+                                  Meaning::kMeant);
     }
     earlier.tenancy = std::move(tenancy);
     evidence.earlier.push_back(std::move(earlier));

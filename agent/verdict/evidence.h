@@ -30,7 +30,7 @@ struct ClusterEvidence {
 struct EarlierTenancy {
   TenancyFacts tenancy;
   TimeBounds withdrawn;
-  bool meant = false;  // by the Service of a listing
+  absl::InlinedVector<bool, 2> meant;  // by the Service of each of Evidence.listings
 };
 
 struct Evidence {

@@ -17,17 +17,28 @@ BootTime LikelyWithdrawn(const EarlierTenancy& earlier, Nanos typical_delay, Boo
   return LikelyBefore(earlier.withdrawn, earlier.withdrawn.not_after - typical_delay, syn);
 }
 
-// The tenancy whose end the proxy missed: of those that may have ended by the SYN the newest that a
-// cluster's Service meant, else the newest. A lost node's pods never ended as far as the API tells,
-// so without any that ended the newest one counts.
-const EarlierTenancy* StaleTenancy(const Evidence& evidence, PodHandle current, BootTime syn) {
+// Whether the Service of the cluster that was used meant the pod; of any that lists the address, if
+// none is known to have been used.
+bool Meant(const EarlierTenancy& earlier, const Evidence& evidence, std::string_view used) {
+  for (size_t i = 0; i < evidence.listings.size(); ++i) {
+    const bool counts = used.empty() || evidence.listings[i].belief.cluster == used;
+    if (counts && earlier.meant[i]) return true;
+  }
+  return false;
+}
+
+// The tenancy whose end the proxy missed: of those that may have ended by the SYN the newest that
+// the Service of the cluster `used` meant, else the newest. A lost node's pods never ended as far
+// as the API tells, so without any that ended the newest one counts.
+const EarlierTenancy* StaleTenancy(const Evidence& evidence, PodHandle current, BootTime syn,
+                                   std::string_view used) {
   const EarlierTenancy* newest = nullptr;
   const EarlierTenancy* newest_ended = nullptr;
   for (const EarlierTenancy& earlier : evidence.earlier) {
     if (earlier.tenancy.pod == current) continue;
     if (newest == nullptr) newest = &earlier;
     if (earlier.tenancy.released.not_before > syn) continue;
-    if (earlier.meant) return &earlier;
+    if (Meant(earlier, evidence, used)) return &earlier;
     if (newest_ended == nullptr) newest_ended = &earlier;
   }
   return newest_ended != nullptr ? newest_ended : newest;
@@ -49,7 +60,8 @@ void NameHolders(const Possibility& chosen, const Attempt& attempt, const Eviden
     case DestinationClass::kDead:
     case DestinationClass::kReused:
     case DestinationClass::kUnknown: {
-      const EarlierTenancy* stale = StaleTenancy(evidence, verdict.current_holder, syn);
+      const EarlierTenancy* stale =
+          StaleTenancy(evidence, verdict.current_holder, syn, verdict.cluster);
       if (stale == nullptr) return;
       verdict.last_holder = stale->tenancy.pod;
       verdict.withdrawn = LikelyWithdrawn(*stale, typical_delay, syn);

@@ -5,6 +5,9 @@ namespace {
 
 using Who = Possibility::Who;
 
+// How long a pod's network namespace outlives its containers, usually at most.
+constexpr Nanos kTeardown = std::chrono::seconds(1);
+
 // How far the SYN lies outside the likely tenancy; 0: inside.
 Nanos DistanceFrom(const TenancyFacts& tenancy, BootTime syn) {
   if (syn < tenancy.likely_acquired) return tenancy.likely_acquired - syn;
@@ -42,9 +45,19 @@ const Possibility* OfHolder(const Possibilities& left, const PossibleHolder* hol
   return first;
 }
 
+// The RST came from the holder's network namespace before its address was told: the last one's was
+// gone by then.
+bool RefusedByTheNext(const PossibleHolder& holder, const Attempt& attempt,
+                      const TenancyFacts& last) {
+  if (attempt.outcome != Outcome::kRefused) return false;
+  if (attempt.started >= holder.tenancy.likely_acquired) return false;
+  return last.pod != PodHandle::kNone && attempt.started - last.likely_released > kTeardown;
+}
+
 }  // namespace
 
-const Possibility* Likeliest(const Possibilities& left, const Attempt& attempt) {
+const Possibility* Likeliest(const Possibilities& left, const Attempt& attempt,
+                             const TenancyFacts& last) {
   const Possibility* nobody = nullptr;
   for (const Possibility& p : left) {
     if (p.who == Who::kNobody) nobody = &p;
@@ -52,7 +65,9 @@ const Possibility* Likeliest(const Possibilities& left, const Attempt& attempt) 
   if (nobody != nullptr && FirstSynUnanswered(attempt)) return nobody;
   Nanos distance{0};
   const PossibleHolder* holder = NearestHolder(left, attempt.started, distance);
-  if (holder == nullptr || (nobody != nullptr && distance > Nanos(0))) return nobody;
+  if (holder == nullptr) return nobody;
+  const bool outside = distance > Nanos(0);
+  if (nobody != nullptr && outside && !RefusedByTheNext(*holder, attempt, last)) return nobody;
   return OfHolder(left, holder, attempt.started);
 }
 

@@ -105,6 +105,13 @@ TEST(DeparturesTest, ReplacedByItsOwnRevisionItWasDeleted) {
   EXPECT_EQ(story.Change("a1", 102), "shop/Deployment/catalog/r1/deleted-19700101T000140Z: a1");
 }
 
+TEST(DeparturesTest, ReplacementMakesUpForTheNewestLoss) {
+  Story story(kThreePods);
+  story.Tell("@100.2 pod a1 del=100\n@120.2 pod a2 del=120\n@121 pod a4 noip created=120\n");
+  EXPECT_EQ(story.Change("a2", 122), "shop/Deployment/catalog/r1/deleted-19700101T000200Z: a2");
+  EXPECT_EQ(story.Change("a1", 161), "shop/Deployment/catalog/r1/scale-down-19700101T000140Z: a1");
+}
+
 TEST(DeparturesTest, NotReplacedWithinAMinuteItsRevisionShrank) {
   Story story(kThreePods);
   story.Tell("@100.2 pod a1 del=100\n@101 pod a2 del=101\n");

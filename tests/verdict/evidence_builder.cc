@@ -64,9 +64,12 @@ Evidence EvidenceBuilder::Build(BootTime syn) const {
       EarlierTenancy earlier{.tenancy = tenancy, .withdrawn = t.withdrawn.bounds()};
       for (const Cluster& c : clusters_) {
         const auto it = c.means.find(t.pod);
-        if (it != c.means.end() && it->second == Meaning::kMeant) earlier.meant = true;
+        earlier.meant.push_back(it != c.means.end() && it->second == Meaning::kMeant);
       }
       out.earlier.push_back(earlier);
+    }
+    if (out.address.last.pod == PodHandle::kNone && syn >= tenancy.released.not_before) {
+      out.address.last = tenancy;
     }
   }
   out.address.nobody = !sure;

@@ -172,5 +172,19 @@ TEST(Rule3Test, TheStaleHolderIsTheOneThatWasMeant) {
   EXPECT_EQ(verdict.last_holder, static_cast<PodHandle>(1));
 }
 
+// Pod 3 held the address too and its cluster dropped it in time: it is not what was missed.
+TEST(Rule3Test, TheStaleHolderIsTheOneThatTheUsedClusterMeant) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {19, 20}});
+  known.Held({.pod = 3, .acquired = {21, 22}, .released = {25, 26}});
+  known.Listed({.name = "catalog", .service = "shop/catalog", .means = {{1, kMeant}, {3, kNot}}});
+  known.Listed({.name = "billing",
+                .service = "shop/billing",
+                .means = {{1, kNot}, {3, kMeant}},
+                .hold = Hold::kDropped,
+                .gone_by = 25});
+  EXPECT_EQ(Decide(known, {30, kAbandoned}).verdict.last_holder, static_cast<PodHandle>(1));
+}
+
 }  // namespace
 }  // namespace phantomd::testing

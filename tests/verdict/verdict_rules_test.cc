@@ -44,6 +44,18 @@ TEST(Rule5Test, AfterSilenceDeadComesFirst) {
   EXPECT_EQ(Decide(known, {10, kRefused}).verdict.destination, kWithdrawn);
 }
 
+// An RST comes from a network namespace: the old one is gone a second after its containers.
+TEST(Rule5Test, ARefusalLongAfterTheLastHolderIsTheNextOnes) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});   // likely until 4.9 s
+  known.Held({.pod = 2, .acquired = {4, 10}});  // likely from 9.9 s
+  known.Listed({.name = "catalog", .service = "shop/catalog", .means = {{1, kMeant}, {2, kNot}}});
+  EXPECT_EQ(Decide(known, {5.5, kRefused}).verdict.destination, kDead);
+  EXPECT_EQ(Decide(known, {6, kRefused}).verdict.destination, kReused);
+  EXPECT_EQ(Decide(known, {6, kRefused}).verdict.certainty, kGuess);
+  EXPECT_EQ(Decide(known, {6, kAbandoned}).verdict.destination, kDead);
+}
+
 TEST(Rule5Test, TheLikelyInstantsAreThoseBeforeTheSyn) {
   const Verdict dead = Decide(DeadPod(), {10, kAbandoned}).verdict;
   EXPECT_EQ(dead.last_holder, static_cast<PodHandle>(1));

@@ -59,6 +59,7 @@ void AgentFeed::Happened(Stream& stream, Object object) {
 }
 
 void AgentFeed::Deliver(Stream& stream, Object object) {
+  if (const auto* pod = std::get_if<PodChange>(&object)) pods_told_.insert(pod->pod.uid);
   const bool deleted = std::visit([](const auto& change) { return change.deleted; }, object);
   if (deleted) {
     stream.known.erase(KeyOf(object));

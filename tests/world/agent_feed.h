@@ -28,6 +28,8 @@ class AgentFeed : public Watcher {
   // feed_delay before the watch was last known to be alive.
   const std::vector<std::pair<BootTime, BootTime>>& gaps() const { return gaps_; }
 
+  bool EverTold(const PodUid& uid) const { return pods_told_.contains(uid); }
+
   void Stored(const PodChange& change) override;
   void Stored(const SliceChange& change) override;
   void Stored(const NodeChange& change) override;
@@ -63,6 +65,7 @@ class AgentFeed : public Watcher {
   Random random_;
   std::array<Stream, 3> streams_;
   std::vector<std::pair<BootTime, BootTime>> gaps_;
+  std::set<PodUid> pods_told_;
 };
 
 }  // namespace phantomd::world

@@ -63,7 +63,7 @@ bool Cluster::IsPodAddress(const IpAddr& ip) const {
 NodeChange Cluster::StoredNode(const Node& node) const {
   NodeChange change;
   change.name = node.name;
-  change.ready = node.up;
+  change.ready = node.stored_ready;
   change.last_heartbeat = ApiTime(node.lease_renewed, node.skew);
   change.addresses = {node.address};
   if (!node.pod_cidr.empty()) change.pod_cidrs = {node.pod_cidr};
@@ -155,8 +155,8 @@ void Cluster::SetStoredReady(Pod& pod, bool ready) {
 }
 
 void Cluster::StoreNode(Node& node, bool ready, bool deleted) {
+  node.stored_ready = ready;
   NodeChange change = StoredNode(node);
-  change.ready = ready;
   change.deleted = deleted;
   for (Watcher* watcher : watchers_) watcher->Stored(change);
 }

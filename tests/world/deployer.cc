@@ -139,6 +139,10 @@ Pod* Deployer::AnyRunning() {
 
 const Change* Deployer::ChangeFor(const Pod& pod, Departure departure, const std::string& target,
                                   BootTime at, Nanos clock) {
+  // What came first decides: whoever deletes the pod of a lost node only cleans up.
+  if (departure != Departure::kEviction && !cluster_.nodes()[pod.node].stored_ready) {
+    return ChangeFor(pod, Departure::kEviction, pod.ref.revision, at, clock);
+  }
   for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {
     if (it->workload != pod.ref.workload) continue;
     if (it->departure == departure && it->target == target && at - it->last <= kOneChange) {
@@ -341,6 +345,8 @@ void Deployer::Rollout(bool broken) {
 
 void Deployer::Scale() {
   Workload* chosen = AnyAtRest(rolled_);
+  const auto scaled = scaled_.find(chosen);
+  if (scaled != scaled_.end() && agenda_.now() - scaled->second < kOneChange + Span(30)) return;
   if (chosen == nullptr || chosen->ref.kind == "DaemonSet") return;
   Workload& workload = *chosen;
   scaled_[chosen] = agenda_.now();

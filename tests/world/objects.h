@@ -32,6 +32,7 @@ struct Node {
   Nanos skew{0};         // of its clock
   bool up = true;
   bool rejects_dead = false;  // answers for addresses without a pod by ICMP, instead of silence
+  bool stored_ready = true;   // what the API server has
   BootTime lease_renewed;
 };
 

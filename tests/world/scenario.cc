@@ -29,7 +29,7 @@ Scenario Held() {
 Scenario ReuseStorm() {
   Scenario s{.name = "reuse_storm"};
   s.rollouts = 4;
-  s.deletions = 3;
+  s.deletions = 1;
   s.addresses_per_node = 9;
   s.cooldown = 0;
   s.reuses_last_freed = true;
@@ -82,7 +82,7 @@ Scenario Jobs() {
 Scenario NodeLoss() {
   Scenario s{.name = "node_loss"};
   s.rollouts = 0.5;
-  s.node_losses = 0.7;
+  s.node_losses = 0.4;
   s.nodes = 6;
   return s;
 }

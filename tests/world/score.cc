@@ -95,7 +95,7 @@ class Scorer {
     if (!cause) Tell(Finding::kCause, &truth, &said, "");
     const Pod* stale =
         truth.destination == DestinationClass::kWithdrawn ? truth.holder : truth.meant;
-    if (stale == nullptr || stale->departs_with == nullptr) return;
+    if (stale == nullptr || stale->departs_with == nullptr || !world_.EverTold(*stale)) return;
     const auto it = report_->rollout_of.find(said.last_holder.pod.uid);
     const std::string name = it == report_->rollout_of.end() ? "" : it->second;
     const bool same = SameChange(world_, *stale, name);

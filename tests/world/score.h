@@ -1,7 +1,9 @@
 // Score holds what an agent said of a simulated world against what was true of it.
 //
 // Wrong while CERTAIN is counted everywhere; everything else outside the spans in which the agent
-// could not know (before its first lists, gaps of its watches). Tallies of several worlds add up.
+// could not know (before its first lists, gaps of its watches), and of pods that it was told of:
+// whose departure made an address stale that died before it began, nobody can tell it. Tallies of
+// several worlds add up.
 #pragma once
 
 #include <array>

@@ -39,6 +39,8 @@ class Simulation : public Watcher {
   const std::deque<Change>& changes() const { return deployer_.changes(); }
   const WindowBook& windows() const { return windows_; }
   bool InGap(BootTime t) const;
+  // The agent was told of it at some time: of others it cannot know whose they were.
+  bool EverTold(const Pod& pod) const { return feed_.EverTold(pod.ref.uid); }
   const Cluster& cluster() const { return cluster_; }
 
   // --- What the agent made of it ---
