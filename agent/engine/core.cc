@@ -35,6 +35,7 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
       options_(options),
       judged_(std::move(judged)),
       lifecycle_(LifecycleOptions(header), header.offset),
+      clock_(header.offset),
       ledger_({.ring = options.ring,
                .max_cells = options.max_metric_cells,
                .typical_delay = header.settings.typical_delay}),
@@ -91,6 +92,7 @@ void Core::Finish() {
 Knowledge Core::knowledge() const {
   return {.header = header_,
           .offset = lifecycle_.wall_offset(),
+          .clock = clock_,
           .started = counting_since_,
           .now = now_,
           .lifecycle = lifecycle_,
@@ -102,6 +104,7 @@ Knowledge Core::knowledge() const {
           .held = held_,
           .ends = ends_,
           .lost = lost_,
+          .relists = Relists(),
           .late = late_.counts(),
           .departed = departed_};
 }

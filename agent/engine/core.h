@@ -69,6 +69,7 @@ class Core {
   void Restore(const WatchedAddresses& watched);
   void Restore(const LastHolders& holders);
   void Restore(const PodOfProxy& named);
+  void Restore(const LifecycleRemnant& remnant);
   void Restore(const Counted& counted);
 
   // What a restored engine is told of the time before it started was counted by the one before it.
@@ -79,6 +80,7 @@ class Core {
   void Count(const Attempt& attempt, const AttemptJudge::Decision& decision, BootTime at);
   void DecideEnd(EndQueue::Number number, BootTime at);
   void DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at);
+  std::map<Feed, uint64_t> Relists() const;
   void CountLost(const std::string& what, uint64_t count);
   void KeepHouse(BootTime at);
   void Forget(BootTime horizon);
@@ -91,6 +93,7 @@ class Core {
 
   Lifecycle lifecycle_;
   Belief belief_;
+  ClockHistory clock_;
   Ledger ledger_;
   ProxyTable proxies_;
   MeshClusterName mesh_cluster_;
@@ -102,6 +105,7 @@ class Core {
   LateNews late_;
   LateNews late_before_start_;
   std::map<std::string, uint64_t> lost_;
+  std::map<Feed, uint64_t> relists_before_;  // those that no remembered gap tells of
   std::set<PodHandle> departed_;
   BootTime counting_since_;
   BootTime now_;

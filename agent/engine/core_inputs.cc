@@ -99,7 +99,8 @@ void Core::On(const PodEnd& end, BootTime at) {
   Touched(lifecycle_.Apply(end, at), at);
 }
 
-void Core::On(const ClockChange& change, BootTime) {
+void Core::On(const ClockChange& change, BootTime at) {
+  clock_.Changed(at, change.offset);
   lifecycle_.SetWallOffset(change.offset);
   belief_.SetWallOffset(change.offset);
 }

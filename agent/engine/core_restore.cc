@@ -19,7 +19,8 @@ void Core::Export(const std::function<void(const Input&)>& sink) const {
                       .lost = lost_,
                       .late = late_.counts(),
                       .mesh_cluster_votes = mesh_cluster_.votes(),
-                      .mesh_cluster = std::string(mesh_cluster_.name())};
+                      .mesh_cluster = std::string(mesh_cluster_.name()),
+                      .relists = Relists()};
   std::vector<Counted> counted;
   bool first = true;
   ledger_.Export(lifecycle_, [&](Counted part) {
@@ -30,6 +31,7 @@ void Core::Export(const std::function<void(const Input&)>& sink) const {
     }
     tell(std::move(part));
   });
+  lifecycle_.ExportRemnants(tell);
   for (const auto& [id, entry] : proxies_.all()) {
     const PodRef& pod = entry.named.pod;
     if (pod != entry.told.pod && lifecycle_.FindPod(pod.uid) == PodHandle::kNone) {
@@ -50,6 +52,14 @@ void Core::Export(const std::function<void(const Input&)>& sink) const {
   for (const auto& [number, held] : ends_.all()) tell(held);
 }
 
+std::map<Feed, uint64_t> Core::Relists() const {
+  std::map<Feed, uint64_t> relists = relists_before_;
+  for (const Feed feed : {Feed::kPods, Feed::kSlices, Feed::kNodes}) {
+    relists[feed] += lifecycle_.feed(feed).relists;
+  }
+  return relists;
+}
+
 void Core::On(const Restored& restored, BootTime) {
   std::visit([&](const auto& part) { Restore(part); }, *restored.part);
 }
@@ -63,6 +73,9 @@ void Core::Restore(const EngineTotals& totals) {
   late_.Restore(totals.late);
   mesh_cluster_.Restore(totals.mesh_cluster_votes, totals.mesh_cluster);
   ledger_.Restore(totals.counted, lifecycle_);
+  for (const auto& [feed, relists] : totals.relists) {
+    relists_before_[feed] = relists - std::min(relists, lifecycle_.feed(feed).relists);
+  }
   // What telling the past again led to is replaced by what follows.
   silence_.Clear();
   planner_.Clear();
@@ -90,6 +103,7 @@ void Core::Restore(const LastHolders& holders) {
 }
 
 void Core::Restore(const PodOfProxy& named) { proxies_.Restore(named, lifecycle_); }
+void Core::Restore(const LifecycleRemnant& remnant) { lifecycle_.Restore(remnant); }
 void Core::Restore(const Counted& counted) { ledger_.Restore(counted, lifecycle_); }
 
 }  // namespace phantomd

@@ -12,6 +12,8 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
   sink({known.now, std::move(header)});
 
   std::vector<Input> inputs;
+  const auto& offsets = known.clock.changes();
+  for (const auto& [when, offset] : offsets) inputs.push_back({when, ClockChange{offset}});
   for (const auto& [id, entry] : known.proxies.all()) {
     inputs.push_back({entry.first_observed, ProxyChange{entry.told, false}});
     if (entry.gone.is_set()) inputs.push_back({entry.gone, ProxyChange{entry.told, true}});
@@ -27,6 +29,12 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
       {.snapshot =
            [&](BeliefSnapshot snapshot) {
              const BootTime observed = snapshot.received;
+             // Told with the offset of today; it will be read with that of then.
+             for (BeliefSnapshot::Cluster& cluster : snapshot.clusters) {
+               if (!cluster.updated.is_set()) continue;
+               const BootTime updated = known.offset.ToBoot(cluster.updated);
+               cluster.updated = known.clock.At(observed).ToWall(updated);
+             }
              inputs.push_back({observed, std::move(snapshot)});
            },
        .lost =
@@ -46,6 +54,13 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
   // Stable: what one room told in its own order stays in that order.
   std::stable_sort(inputs.begin(), inputs.end(),
                    [](const Input& a, const Input& b) { return a.observed < b.observed; });
+  // The clock's first offset holds from the first of the others on; if it never changed, the header
+  // says all.
+  if (offsets.size() == 1) {
+    inputs.erase(inputs.begin());
+  } else {
+    inputs.front().observed = std::min(inputs[1].observed, known.now);
+  }
   for (const Input& input : inputs) sink(input);
 }
 

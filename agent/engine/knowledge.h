@@ -9,6 +9,7 @@
 
 #include "agent/belief/belief.h"
 #include "agent/engine/attempt_judge.h"
+#include "agent/engine/clock_history.h"
 #include "agent/engine/end_queue.h"
 #include "agent/engine/held_queue.h"
 #include "agent/engine/input.h"
@@ -22,6 +23,7 @@ namespace phantomd {
 struct Knowledge {
   const Header& header;
   WallOffset offset;
+  const ClockHistory& clock;
   BootTime started;
   BootTime now;
   const Lifecycle& lifecycle;
@@ -33,6 +35,7 @@ struct Knowledge {
   const HeldQueue& held;
   const EndQueue& ends;
   const std::map<std::string, uint64_t>& lost;
+  std::map<Feed, uint64_t> relists;
   const std::map<std::string, uint64_t>& late;
   const std::set<PodHandle>& departed;  // pods that connections were counted for
 };

@@ -38,7 +38,7 @@ StatusReport Status(const Knowledge& known) {
     status.feeds.push_back({.feed = feed,
                             .synced = facts.synced,
                             .last_change = facts.last_change,
-                            .relists = facts.relists,
+                            .relists = known.relists.at(feed),
                             .good_until = facts.good_until});
   }
   for (const auto& [id, entry] : known.proxies.all()) {

@@ -24,6 +24,8 @@
 #include "agent/engine/held_attempt.h"
 #include "agent/engine/held_end.h"
 #include "agent/ledger/counted.h"
+#include "agent/lifecycle/changes.h"
+#include "agent/lifecycle/remnants.h"
 
 namespace phantomd {
 
@@ -38,6 +40,7 @@ struct EngineTotals {
   std::map<std::string, uint64_t> late;
   std::map<std::string, uint64_t> mesh_cluster_votes;
   std::string mesh_cluster;
+  std::map<Feed, uint64_t> relists;
   CountedTotals counted;
 
   friend bool operator==(const EngineTotals&, const EngineTotals&) = default;
@@ -83,7 +86,7 @@ struct PodOfProxy {
 };
 
 using RestoredPart = std::variant<EngineTotals, HeldAttempt, HeldEnd, NodeSilence, WatchedAddresses,
-                                  LastHolders, PodOfProxy, Counted>;
+                                  LastHolders, PodOfProxy, LifecycleRemnant, Counted>;
 
 // Behind a pointer: a part is many times the size of any other input.
 struct Restored {

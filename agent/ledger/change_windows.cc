@@ -46,7 +46,8 @@ TimeBounds EndOf(const ProxyId& proxy, const DepartedPod& pod, const DepartedAdd
   TimeBounds end = belief.LetGo(proxy, address.ip, from, address.next_acquired.not_before);
   if (end.not_after > address.next_acquired.not_after &&
       MadeRight(proxy, pod, address, lifecycle, belief)) {
-    end = {std::max(from, address.next_acquired.not_before), address.next_acquired.not_after};
+    const BootTime by = address.next_acquired.not_after;
+    end = {std::min(std::max(from, address.next_acquired.not_before), by), by};
   }
   if (!end.happened() && gone.is_set()) end = {gone, gone};
   return end;

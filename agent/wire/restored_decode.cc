@@ -10,6 +10,7 @@ namespace v1 = phantom::v1;
 using V1 = v1::Restored;
 
 BootTime Boot(int64_t nanos) { return BootTime::FromNanos(nanos); }
+WallTime Wall(int64_t nanos) { return WallTime::FromNanos(nanos); }
 
 template <typename E, typename Field>
 std::map<E, uint64_t> DecodeCounts(const Field& field, const FieldPath& path, std::string_view name,
@@ -83,6 +84,8 @@ EngineTotals DecodePart(const V1::Totals& message, const FieldPath& path) {
   out.counted.kept = message.connections_kept();
   out.counted.dropped = message.connections_dropped();
   out.counted.forget = message.forget();
+  out.relists =
+      DecodeCounts<Feed>(message.relists(), path, "relists", v1::FeedChange::Feed_IsValid);
   return out;
 }
 
@@ -135,6 +138,44 @@ LastHolders DecodePart(const V1::CountedPods& message, const FieldPath&) {
 
 PodOfProxy DecodePart(const V1::ProxyPod& message, const FieldPath&) {
   return {.proxy = ProxyId(message.proxy_id()), .pod = phantomd::Decode(message.pod())};
+}
+
+LifecycleRemnant DecodePart(const V1::Departures& message, const FieldPath&) {
+  DepartureRemnants out;
+  for (const V1::Departures::Waiting& waiting : message.waiting()) {
+    out.waiting.push_back({PodUid(waiting.uid()), Boot(waiting.told_ns())});
+  }
+  for (const V1::Departures::Revision& revision : message.revisions()) {
+    out.revisions.push_back({phantomd::Decode(revision.workload()), revision.revision(),
+                             Wall(revision.newest_created_wall_ns()),
+                             Boot(revision.newest_told_ns())});
+  }
+  return out;
+}
+
+LifecycleRemnant DecodePart(const V1::Change& message, const FieldPath& path) {
+  ChangeRemnant out{
+      .name = message.name(),
+      .workload = phantomd::Decode(message.workload()),
+      .from_revision = message.from_revision(),
+      .to_revision = message.to_revision(),
+      .departure = path.Enum<Departure>("departure", message.departure(), v1::Departure_IsValid),
+      .started = Boot(message.started_ns()),
+      .superseded = Boot(message.superseded_ns()),
+      .first = Wall(message.first_wall_ns()),
+      .last = Wall(message.last_wall_ns())};
+  for (const std::string& uid : message.uids()) out.pods.emplace_back(uid);
+  return out;
+}
+
+LifecycleRemnant DecodePart(const V1::Addresses& message, const FieldPath& path) {
+  AddressRemnants out{.forgot_addresses = message.forgot_addresses()};
+  for (int i = 0; i < message.addresses_size(); ++i) {
+    const V1::Addresses::Address& address = message.addresses(i);
+    out.addresses.push_back({path.Address("addresses", i, address.ip()), address.several_pods(),
+                             address.history_incomplete(), address.listed_with_pod()});
+  }
+  return out;
 }
 
 Counted DecodePart(const V1::OfProxy& message, const FieldPath& path) {
@@ -321,6 +362,12 @@ Restored Decode(const V1& message, const FieldPath& path) {
       return part(message.windows(), "windows");
     case V1::kKept:
       return part(message.kept(), "kept");
+    case V1::kDepartures:
+      return part(message.departures(), "departures");
+    case V1::kChange:
+      return part(message.change(), "change");
+    case V1::kAddresses:
+      return part(message.addresses(), "addresses");
     case V1::PART_NOT_SET:
       path.Fail("part", "none of the parts that this version knows is set");
       break;

@@ -73,6 +73,7 @@ void EncodePart(const EngineTotals& totals, V1* restored) {
   out->set_connections_kept(totals.counted.kept);
   out->set_connections_dropped(totals.counted.dropped);
   out->set_forget(totals.counted.forget);
+  EncodeCounts(totals.relists, out->mutable_relists());
 }
 
 void EncodePart(const HeldAttempt& held, V1* restored) {
@@ -126,6 +127,52 @@ void EncodePart(const PodOfProxy& named, V1* restored) {
   V1::ProxyPod* out = restored->mutable_proxy_pod();
   out->set_proxy_id(WireText(named.proxy.value()));
   Encode(named.pod, out->mutable_pod());
+}
+
+void EncodeRemnant(const DepartureRemnants& remnants, V1* restored) {
+  V1::Departures* out = restored->mutable_departures();
+  for (const DepartureRemnants::Waiting& waiting : remnants.waiting) {
+    V1::Departures::Waiting* added = out->add_waiting();
+    added->set_uid(WireText(waiting.pod.value()));
+    added->set_told_ns(waiting.told.nanos());
+  }
+  for (const DepartureRemnants::Revision& revision : remnants.revisions) {
+    V1::Departures::Revision* added = out->add_revisions();
+    Encode(revision.workload, added->mutable_workload());
+    added->set_revision(WireText(revision.revision));
+    added->set_newest_created_wall_ns(revision.newest_created.nanos());
+    added->set_newest_told_ns(revision.newest_told.nanos());
+  }
+}
+
+void EncodeRemnant(const ChangeRemnant& change, V1* restored) {
+  V1::Change* out = restored->mutable_change();
+  out->set_name(WireText(change.name));
+  Encode(change.workload, out->mutable_workload());
+  out->set_from_revision(WireText(change.from_revision));
+  out->set_to_revision(WireText(change.to_revision));
+  out->set_departure(static_cast<v1::Departure>(change.departure));
+  out->set_started_ns(change.started.nanos());
+  out->set_superseded_ns(change.superseded.nanos());
+  out->set_first_wall_ns(change.first.nanos());
+  out->set_last_wall_ns(change.last.nanos());
+  for (const PodUid& uid : change.pods) out->add_uids(WireText(uid.value()));
+}
+
+void EncodeRemnant(const AddressRemnants& remnants, V1* restored) {
+  V1::Addresses* out = restored->mutable_addresses();
+  out->set_forgot_addresses(remnants.forgot_addresses);
+  for (const AddressRemnants::Address& address : remnants.addresses) {
+    V1::Addresses::Address* added = out->add_addresses();
+    added->set_ip(std::string(address.ip.AsBytes()));
+    added->set_several_pods(address.several_pods);
+    added->set_history_incomplete(address.history_incomplete);
+    added->set_listed_with_pod(address.listed_with_pod);
+  }
+}
+
+void EncodePart(const LifecycleRemnant& remnant, V1* restored) {
+  std::visit([&](const auto& part) { EncodeRemnant(part, restored); }, remnant);
 }
 
 // The ledger's totals travel with the engine's.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
 
 #include "tests/engine/random_scene.h"
 #include "tests/engine/scene_run.h"
@@ -51,7 +52,7 @@ TEST_P(OrderModelTest, DeliveryOrderAndPaceChangeNothing) {
   const Scene scene = RandomScene(GetParam());
   const SceneRun first = Live(scene, 1);
   ASSERT_GT(first.judged.size(), 100u) << "seed " << GetParam();
-  for (const uint64_t order : {2, 3}) {
+  for (const uint64_t order : {GetParam() + 1000, GetParam() + 2000}) {
     const SceneRun other = Live(scene, order);
     ASSERT_EQ(first.Verdicts(), other.Verdicts()) << "seed " << GetParam() << " order " << order;
     ASSERT_EQ(first.ReportText(), other.ReportText()) << "seed " << GetParam();
@@ -69,59 +70,16 @@ TEST_P(OrderModelTest, WhatWasAppliedReplaysToTheSame) {
   EXPECT_EQ(live.applied, replay.applied);
 }
 
-TEST_P(OrderModelTest, AttemptsAreTheSumOverClassesInAllAndPerProxy) {
-  const Scene scene = RandomScene(GetParam());
-  const SceneRun run = Live(scene, 5);
-  const auto report = run.engine->MakeReport();
-  uint64_t classes = 0, proxies = 0;
-  for (const auto& [name, count] : report->status.attempts_by_class) classes += count;
-  for (const ProxyReport& proxy : report->proxies) proxies += proxy.attempts;
-  EXPECT_EQ(report->status.attempts, classes);
-  EXPECT_EQ(report->status.attempts, proxies);
-  EXPECT_EQ(report->status.attempts, run.judged.size());
-  uint64_t told = 0;
-  for (const Scene::Event& event : scene.Events()) {
-    told += std::holds_alternative<Attempt>(event.input.value) ? 1 : 0;
+TEST_P(OrderModelTest, EveryKindOfInputIsAmongIt) {
+  std::set<size_t> kinds;
+  for (const Scene::Event& event : RandomScene(GetParam()).Events()) {
+    kinds.insert(event.input.value.index());
   }
-  EXPECT_EQ(report->status.attempts + report->status.not_judged, told);
+  // All but the header and the parts of an export, which begin a recording; some kinds are rare.
+  EXPECT_GE(kinds.size(), 9u) << "seed " << GetParam();
 }
 
-TEST_P(OrderModelTest, AnEngineStartedInMidLifeGoesOnTheSame) {
-  const Scene scene = RandomScene(GetParam());
-  const std::vector<Scene::Event> events = scene.Events();
-  const size_t half = events.size() / 2;
-  SceneRun whole(scene);
-  std::vector<Input> exported;
-  size_t judged_before = 0;
-  for (size_t i = 0; i < events.size(); ++i) {
-    if (i == half) {
-      whole.engine->Export([&](const Input& input) { exported.push_back(input); });
-      judged_before = whole.judged.size();
-    }
-    ASSERT_TRUE(whole.engine->Replay(events[i].input).ok());
-  }
-  whole.Finish();
-  std::vector<Connection> judged;
-  Engine restored(std::get<Header>(exported[0].value), exported[0].observed, {}, nullptr,
-                  [&](const Connection& c) { judged.push_back(c); });
-  for (size_t i = 1; i < exported.size(); ++i) ASSERT_TRUE(restored.Replay(exported[i]).ok());
-  for (size_t i = half; i < events.size(); ++i) {
-    ASSERT_TRUE(restored.Replay(events[i].input).ok());
-  }
-  restored.Finish();
-  ASSERT_EQ(judged.size(), whole.judged.size() - judged_before) << "seed " << GetParam();
-  const auto summaries = [](auto begin, auto end) {
-    std::vector<std::pair<uint64_t, std::string>> out;
-    for (auto it = begin; it != end; ++it) out.emplace_back(it->socket_cookie, Summary(*it));
-    std::sort(out.begin(), out.end());
-    return out;
-  };
-  EXPECT_EQ(summaries(judged.begin(), judged.end()),
-            summaries(whole.judged.begin() + static_cast<long>(judged_before), whole.judged.end()))
-      << "seed " << GetParam();
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, OrderModelTest, ::testing::Range<uint64_t>(1, 9));
+INSTANTIATE_TEST_SUITE_P(Seeds, OrderModelTest, ::testing::Range<uint64_t>(1, 101));
 
 }  // namespace
 }  // namespace phantomd::testing

@@ -14,19 +14,26 @@ class RandomCluster {
   explicit RandomCluster(uint64_t seed) : random_(seed) {}
 
   Scene Play() {
-    scene_.At(Next(1)).Node("node-1", true, "10.0.0.0/24", "192.168.0.1");
+    // Short enough for some seeds to forget while the scene plays.
+    if (Chance(0.5)) scene_.header.settings.horizon = std::chrono::seconds(45);
+    scene_.At(Next(1)).Node("node-1", true, "10.0.0.0/25", "192.168.0.1");
+    scene_.At(Next(1)).Node("node-2", true, "10.0.0.128/25", "192.168.0.2");
     scene_.At(Next(1)).FeedIs(Feed::kNodes, FeedState::kSynced);
     scene_.At(Next(1)).FeedIs(Feed::kPods, FeedState::kSynced);
     scene_.At(Next(1)).FeedIs(Feed::kSlices, FeedState::kSynced);
-    for (const char* proxy : {"a", "b"}) scene_.At(Next(1)).Proxy(proxy);
+    for (const char* proxy : {"a", "b"}) {
+      scene_.At(Next(1)).Runs(
+          {proxy, fmt::format("10.0.0.10{}", proxy == std::string("a") ? 1 : 2), "webapp", "v1"});
+      scene_.At(Next(1)).Proxy(proxy);
+    }
     for (int i = 0; i < 4; ++i) Start(1);
-    for (double t = 2; t < 90; t += 0.2) Step(t);
+    for (double t = 2; t < 140; t += 0.2) Step(t);
     return scene_;
   }
 
  private:
   struct Pod {
-    std::string name, ip, service;
+    std::string name, ip, service, node;
     bool ready = true, finished = false;
   };
 
@@ -51,8 +58,10 @@ class RandomCluster {
       if (!taken) free.push_back(ip);
     }
     if (free.empty()) return;
-    Pod pod{fmt::format("pod-{}", ++started_), Any(free), Chance(0.7) ? "catalog" : "billing"};
-    scene_.At(Next(t)).Runs({pod.name, pod.ip, pod.service, fmt::format("v{}", started_ / 4)});
+    Pod pod{fmt::format("pod-{}", ++started_), Any(free), Chance(0.7) ? "catalog" : "billing",
+            Chance(0.7) ? "node-1" : "node-2"};
+    scene_.At(Next(t)).Runs(
+        {pod.name, pod.ip, pod.service, fmt::format("v{}", started_ / 4), pod.node});
     pods_.push_back(pod);
     TellSlice(t, pod.service);
   }
@@ -76,14 +85,22 @@ class RandomCluster {
   }
 
   void Step(double t) {
+    if (t >= mend_at_) Mend(t);
     if (Chance(0.04)) Start(t);
     if (Chance(0.05) && !pods_.empty()) Leave(t, Any(pods_));
     if (Chance(0.1)) assigned_["catalog"] = Ips("catalog");
     if (Chance(0.1)) assigned_["billing"] = Ips("billing");
-    if (Chance(0.3)) Poll(t, Chance(0.5) ? "a" : "b");
-    if (Chance(0.01)) BreakFeed(t);
+    if (Chance(0.3)) Poll(t, AnyProxy());
+    if (Chance(0.01) && mend_at_ == kNever) BreakFeed(t);
     if (Chance(0.5)) Connect(t);
+    if (Chance(0.1)) EndConnection(t);
+    if (Chance(0.006)) LoseNode(t);
+    if (Chance(0.01)) LosePolls(t, AnyProxy());
+    if (Chance(0.004)) Restart(t);
+    if (Chance(0.01)) SlewClock(t);
   }
+
+  std::string AnyProxy() { return Chance(0.5) ? proxy_a_ : "b"; }
 
   void Leave(double t, Pod& pod) {
     if (pod.ready) {
@@ -107,15 +124,98 @@ class RandomCluster {
       scene_.At(Next(t)).PollFails(proxy, "timed out");
       return;
     }
+    const double at = Next(t);
+    Scene one;
     std::vector<PolledCluster> clusters;
     for (const auto& [service, ips] : assigned_) clusters.push_back({service, ips});
-    scene_.At(Next(t)).Polled(proxy, clusters);
+    one.At(at).Polled(proxy, clusters);
+    Input input = one.Events()[0].input;
+    auto& snapshot = std::get<BeliefSnapshot>(input.value);
+    // Only what changed, now and then without a cluster that is gone.
+    snapshot.complete = Chance(0.3) || !complete_.contains(proxy);
+    complete_.insert(proxy);
+    for (auto& cluster : snapshot.clusters) {
+      for (auto& endpoint : cluster.endpoints) endpoint.connects = ++connects_;
+    }
+    if (!snapshot.complete && Chance(0.1)) {
+      snapshot.removed_clusters = {snapshot.clusters.back().name};
+      snapshot.clusters.pop_back();
+    }
+    scene_.Add(Edge::kEnvoy, std::move(input));
+  }
+
+  void LosePolls(double t, const std::string& proxy) {
+    const double at = Next(t);
+    scene_.Add(Edge::kEnvoy, {Seconds(at), Loss{.what = "belief",
+                                                .count = 1,
+                                                .from = Seconds(at - 1),
+                                                .to = Seconds(at - 0.5),
+                                                .proxy_id = Scene::ProxyIdOf(proxy)}});
+    complete_.erase(proxy);
+  }
+
+  // Of proxy a: its successor has an identity of its own, in the same pod.
+  void Restart(double t) {
+    scene_.At(Next(t)).ProxyGone(proxy_a_);
+    proxy_a_ = fmt::format("a-{}", ++restarts_);
+    ProxyChange change;
+    change.proxy.id = Scene::ProxyIdOf(proxy_a_);
+    change.proxy.pod.uid = Scene::UidOf("a");
+    scene_.Add(Edge::kProbe, {Seconds(Next(t)), change});
+  }
+
+  void SlewClock(double t) {
+    offset_ += Nanos(std::uniform_int_distribution<int64_t>(-2'000'000, 2'000'000)(random_));
+    const WallOffset offset(scene_.header.offset.wall_minus_boot() + offset_);
+    scene_.Add(Edge::kKube, {Seconds(Next(t)), ClockChange{offset}});
   }
 
   void BreakFeed(double t) {
-    const Feed feed = Chance(0.5) ? Feed::kPods : Feed::kSlices;
-    scene_.At(Next(t)).FeedIs(feed, FeedState::kBroken, t - 0.5);
-    scene_.At(Next(t + 1)).FeedIs(feed, FeedState::kSynced);
+    broken_ = Chance(0.5) ? Feed::kPods : Feed::kSlices;
+    good_until_ = t - 0.5;
+    scene_.At(Next(t)).FeedIs(broken_, FeedState::kBroken, good_until_);
+    mend_at_ = t + Uniform() * 8;
+  }
+
+  // What the new list holds is told again; what it lacks went in the gap.
+  void Mend(double t) {
+    mend_at_ = kNever;
+    if (broken_ == Feed::kPods) {
+      for (Pod& pod : pods_) {
+        if (pod.finished) continue;
+        if (Chance(0.2)) {
+          pod.finished = true;
+          pod.ready = false;
+          scene_.At(Next(t)).MissedDeletion(pod.name, good_until_);
+        } else {
+          scene_.At(Next(t)).Relisted(pod.name);
+        }
+      }
+    }
+    for (const char* service : {"catalog", "billing"}) TellSlice(t, service);
+    scene_.At(Next(t)).FeedIs(broken_, FeedState::kSynced);
+  }
+
+  void LoseNode(double t) {
+    node_2_ready_ = !node_2_ready_;
+    scene_.At(Next(t)).Node("node-2", node_2_ready_, "10.0.0.128/25", "192.168.0.2");
+  }
+
+  void EndConnection(double t) {
+    if (pods_.empty()) return;
+    static const ConnectionEnd::How kHows[] = {
+        ConnectionEnd::How::kClosed, ConnectionEnd::How::kReset, ConnectionEnd::How::kAborted,
+        ConnectionEnd::How::kStalled, ConnectionEnd::How::kExpired};
+    ConnectionEnd end;
+    end.socket_cookie = 1'000'000 + static_cast<uint64_t>(Uniform() * 50);
+    end.how = Any(kHows);
+    end.proxy_id = Scene::ProxyIdOf(AnyProxy());
+    end.initiator = Chance(0.9) ? Initiator::kProxy : Initiator::kIntercepted;
+    end.destination = {Ip(Any(pods_).ip), Scene::kPort};
+    const double at = Next(t);
+    end.established = Seconds(std::max(1.5, at - Uniform() * 60));
+    end.ended = Seconds(at - Uniform() * 0.1);
+    scene_.Add(Edge::kProbe, {Seconds(at), end});
   }
 
   void Connect(double t) {
@@ -123,25 +223,36 @@ class RandomCluster {
                                         Outcome::kRefused, Outcome::kAbandoned, Outcome::kTimedOut};
     const Outcome outcome = Any(kOutcomes);
     const double r = Uniform();
-    const Initiator initiator = r < 0.8   ? Initiator::kProxy
-                                : r < 0.9 ? Initiator::kApplication
-                                          : Initiator::kProxyControl;
-    const std::string ip =
-        Chance(0.95) ? fmt::format("10.0.0.{}", 1 + started_ % 8) : std::string("10.96.0.1");
-    scene_.At(Next(t)).Connects(Chance(0.5) ? "a" : "b", ip, outcome, Uniform() * 1.5, initiator,
+    const Initiator initiator = r < 0.8    ? Initiator::kProxy
+                                : r < 0.9  ? Initiator::kApplication
+                                : r < 0.95 ? Initiator::kIntercepted
+                                           : Initiator::kProxyControl;
+    const std::string ip = Chance(0.05) || pods_.empty() ? std::string("10.96.0.1") : Any(pods_).ip;
+    // Few clients have no proxy that the agent knows.
+    const std::string proxy = Chance(0.97) ? AnyProxy() : "nobody";
+    scene_.At(Next(t)).Connects(proxy, ip, outcome, Uniform() * 1.5, initiator,
                                 Chance(0.1) ? 1 : 0);
   }
 
-  template <size_t N>
-  const Outcome& Any(const Outcome (&list)[N]) {
+  template <typename T, size_t N>
+  const T& Any(const T (&list)[N]) {
     return list[std::uniform_int_distribution<size_t>(0, N - 1)(random_)];
   }
+
+  static constexpr double kNever = 1e9;
 
   std::mt19937_64 random_;
   Scene scene_;
   std::vector<Pod> pods_;
   std::map<std::string, std::vector<std::string>> assigned_;
-  int started_ = 0;
+  std::set<std::string> complete_;  // proxies that have told everything once
+  std::string proxy_a_ = "a";
+  Feed broken_ = Feed::kPods;
+  double good_until_ = 0, mend_at_ = kNever;
+  bool node_2_ready_ = true;
+  Nanos offset_{0};
+  uint64_t connects_ = 0;
+  int started_ = 0, restarts_ = 0;
   double last_ = 0;
 };
 

@@ -107,6 +107,15 @@ Scene& Scene::Deleted(const std::string& name) {
   return Tell(Edge::kKube, pod);
 }
 
+Scene& Scene::Relisted(const std::string& name) { return Tell(Edge::kKube, PodState(name)); }
+
+Scene& Scene::MissedDeletion(const std::string& name, double not_before) {
+  PodChange& pod = PodState(name);
+  pod.deleted = true;
+  pod.not_before = Seconds(not_before);
+  return Tell(Edge::kKube, pod);
+}
+
 Scene& Scene::Slice(const std::string& service, const std::vector<std::string>& ready,
                     const std::vector<std::string>& terminating) {
   SliceChange slice;

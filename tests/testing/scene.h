@@ -65,6 +65,9 @@ class Scene {
   Scene& Terminates(const std::string& pod);  // its deletion is requested now
   Scene& Finishes(const std::string& pod);    // its last container finished just now
   Scene& Deleted(const std::string& pod);
+  Scene& Relisted(const std::string& pod);  // told again as it is
+  // A list lacked it: it went after the watch broke.
+  Scene& MissedDeletion(const std::string& pod, double not_before);
   // The one slice of the Service: pods that are ready, pods that terminate but still serve.
   Scene& Slice(const std::string& service, const std::vector<std::string>& ready,
                const std::vector<std::string>& terminating = {});

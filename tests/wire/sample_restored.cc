@@ -122,6 +122,7 @@ std::vector<RestoredPart> EveryRestoredPart(SampleValues& v) {
                              .late = {{v.Text("pod-"), v.U64()}},
                              .mesh_cluster_votes = {{v.Text("cluster-"), v.U64()}},
                              .mesh_cluster = v.Text("cluster-"),
+                             .relists = {{Feed::kSlices, v.U64()}},
                              .counted = {.by_class = {{DestinationClass::kReused, v.U64()}},
                                          .not_judged = {{Initiator::kIntercepted, v.U64()}},
                                          .kept = v.U64(),
@@ -146,6 +147,25 @@ std::vector<RestoredPart> EveryRestoredPart(SampleValues& v) {
   out.push_back(WatchedAddresses{.proxy = v.Id(), .ips = {v.Ip(), v.Ip()}});
   out.push_back(LastHolders{.pods = {PodUid(v.Text("uid-")), PodUid(v.Text("uid-"))}});
   out.push_back(PodOfProxy{.proxy = v.Id(), .pod = SamplePod(v)});
+  out.push_back(LifecycleRemnant(
+      DepartureRemnants{.waiting = {{PodUid(v.Text("uid-")), v.Boot()}},
+                        .revisions = {{{v.Text("ns-"), v.Text("Kind"), v.Text("workload-")},
+                                       v.Text("revision-"),
+                                       v.Wall(),
+                                       v.Boot()}}}));
+  out.push_back(LifecycleRemnant(
+      ChangeRemnant{.name = v.Text("ns/Deployment/"),
+                    .workload = {v.Text("ns-"), v.Text("Kind"), v.Text("workload-")},
+                    .from_revision = v.Text("revision-"),
+                    .to_revision = v.Text("revision-"),
+                    .departure = Departure::kScaleDown,
+                    .started = v.Boot(),
+                    .superseded = v.Boot(),
+                    .first = v.Wall(),
+                    .last = v.Wall(),
+                    .pods = {PodUid(v.Text("uid-"))}}));
+  out.push_back(LifecycleRemnant(
+      AddressRemnants{.forgot_addresses = true, .addresses = {{v.Ip(), true, true, true}}}));
   out.push_back(Counted(CountedProxy{.id = v.Id(),
                                      .source = Source(v),
                                      .known = true,

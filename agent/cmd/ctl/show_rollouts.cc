@@ -37,18 +37,19 @@ std::string WaitedLine(const pb::Rollout& rollout) {
                            HumanDuration(rollout.wait_total()));
 }
 
-// "EXPIRED=2 after 900s median, 930s at most, RESET=1 after 4s, from the pod's end on".
+// "2 EXPIRED (900s median, 930s at most after their pod), 1 RESET (4s after its pod)".
 std::string StrandedLine(const pb::Rollout& rollout) {
   if (rollout.stranded_after().empty()) return HumanCounts(rollout.stranded_by_end());
   std::string out;
   for (const pb::StrandedConnections& s : rollout.stranded_after()) {
-    out += fmt::format("{}{}={}", out.empty() ? "" : ", ", s.how(), s.count());
+    out += fmt::format("{}{} {}", out.empty() ? "" : ", ", s.count(), s.how());
     if (!s.has_after_max()) continue;
-    out += " after ";
-    if (s.has_after_p50() && s.count() > 1) out += HumanDuration(s.after_p50()) + " median, ";
-    out += HumanDuration(s.after_max()) + (s.count() > 1 ? " at most" : "");
+    const std::string median = s.has_after_p50() ? HumanDuration(s.after_p50()) + " median, " : "";
+    out += s.count() == 1 ? fmt::format(" ({} after its pod)", HumanDuration(s.after_max()))
+                          : fmt::format(" ({}{} at most after their pod)", median,
+                                        HumanDuration(s.after_max()));
   }
-  return out + ", from the pod's end on";
+  return out;
 }
 
 std::string WindowLine(const pb::Rollout& rollout) {
