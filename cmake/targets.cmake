@@ -20,6 +20,8 @@ if(PHANTOMD_SANITIZE)
   add_link_options(-fsanitize=${PHANTOMD_SANITIZE})
 endif()
 
+option(PHANTOMD_FUZZ "Make the fuzzers' programs; needs clang and fuzzer-no-link among the sanitizers" OFF)
+
 # The builds that make programs share two precompiled headers, which halves them; the thread-safety build has none, so
 # that a file of the product which forgets an include does not compile there. ccache keeps objects made with one only
 # if told so.
