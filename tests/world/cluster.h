@@ -26,6 +26,7 @@ class Watcher {
   virtual void Stored(const PodChange&) {}
   virtual void Stored(const SliceChange&) {}
   virtual void Stored(const NodeChange&) {}
+  virtual void Acquired(const Pod&) {}  // its address
   virtual void Withdrawn(const Pod&) {}
   virtual void Died(const Pod&) {}         // its containers
   virtual void NetworkGone(const Pod&) {}  // its network namespace, after them

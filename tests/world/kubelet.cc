@@ -35,6 +35,7 @@ void Cluster::MakeSandbox(Pod& pod) {
   pod.acquired = agenda_.now();
   pod.holds_address = true;
   pod.has_netns = true;
+  for (Watcher* watcher : watchers_) watcher->Acquired(pod);
   // The address is told by whichever status update comes next.
   agenda_.In(random_.Delay(0.5, 0.7, 2.5), [this, &pod] {
     if (!pod.running && !pod.stopping && !pod.finished.is_set()) {

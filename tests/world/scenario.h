@@ -13,6 +13,7 @@ namespace phantomd::world {
 struct Limits {
   double recall = 0.97;
   double inferred_share = 0.05;
+  double attribution = 0.97;
 };
 
 struct Scenario {
@@ -50,6 +51,7 @@ struct Scenario {
 
   // --- Proxies, all on the own node ---
   uint32_t proxies = 5;
+  bool clusters_name_services = true;
   double held = 0;             // share of EDS clusters with active health checks
   double dns = 0;              // share of Services reached by DNS clusters
   double original_dst = 0;     // share of Services reached as headless ones

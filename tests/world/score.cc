@@ -114,7 +114,8 @@ class Scorer {
         reported[rollout.name + " " + window.proxy_id.value()] = &window;
       }
     }
-    for (const auto& [key, truth] : world_.windows().Windows()) {
+    const auto told = [this](const Pod& pod) { return world_.EverTold(pod); };
+    for (const auto& [key, truth] : world_.windows().Windows(told)) {
       if (!truth.clear || !truth.closed.is_set() || truth.opened < world_.agent_started() ||
           world_.InGap(truth.opened) || world_.InGap(truth.closed)) {
         continue;
@@ -124,7 +125,8 @@ class Scorer {
       tally_.window_known.Add(known);
       const std::string what =
           fmt::format("{} {}: true {:.3f} to {:.3f}", key.first, key.second,
-                      SecondsOf(truth.opened - BootTime()), SecondsOf(truth.closed - BootTime()));
+                      SecondsOf(truth.opened - BootTime()), SecondsOf(truth.closed - BootTime())) +
+          " (" + truth.pods + ")";
       if (!known) {
         Tell(Finding::kWindow, nullptr, nullptr,
              what + (it == reported.end() ? ", not reported" : ", reported open"));
@@ -212,7 +214,7 @@ std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double
   at_most("share INFERRED", tally.inferred, limits.inferred_share);
   at_most("share UNKNOWN", tally.unknown, 0.001);
   at_least("causes right", tally.causes, 0.99);
-  at_least("rollout attribution", tally.attribution, 0.97);
+  at_least("rollout attribution", tally.attribution, limits.attribution);
   at_least("window ends within 50 ms", tally.window_narrow, 0.80);
   at_least("window ends inside their half-width", tally.window_true, 0.97);
   return out;

@@ -51,23 +51,20 @@ Simulation::Simulation(const Scenario& scenario, uint64_t seed, Options options)
 }
 
 void Simulation::Run() {
-  agenda_.RunUntil(begin_);
-  deployer_.MakeWorkloads();
-  agenda_.RunUntil(begin_ + Span(kSettles));
-  deployer_.Begin(traffic_ends_);
-  for (uint32_t i = 0; i < scenario_.proxies; ++i) AddProxy();
-  agenda_.RunUntil(agent_started_);
-  StartAgent();
+  agenda_.At(begin_, [this] { deployer_.MakeWorkloads(); });
+  agenda_.At(begin_ + Span(kSettles), [this] {
+    deployer_.Begin(traffic_ends_);
+    for (uint32_t i = 0; i < scenario_.proxies; ++i) AddProxy();
+  });
+  agenda_.At(agent_started_, [this] { StartAgent(); });
   agenda_.RunUntil(traffic_ends_ + Span(kSilence));
   engine_.Finish();
 }
 
 void Simulation::StartAgent() {
+  agent_runs_ = true;
   feed_.Start();
-  for (SimulatedProxy& proxy : proxies_) {
-    inbox_.Learn(Edge::kProbe, ProxyChange{{.id = ProxyId(proxy.id()), .name = proxy.id()}});
-    poller_.Add(proxy);
-  }
+  for (SimulatedProxy& proxy : proxies_) Discover(proxy);
   inbox_.Run();
   poller_.Run();
   Every(scenario_.gaps,
@@ -85,6 +82,11 @@ void Simulation::Every(double per_minute, const std::function<void()>& action) {
   });
 }
 
+void Simulation::Discover(SimulatedProxy& proxy) {
+  inbox_.Learn(Edge::kProbe, ProxyChange{{.id = ProxyId(proxy.id()), .name = proxy.id()}});
+  poller_.Add(proxy);
+}
+
 void Simulation::AddProxy() {
   SimulatedProxy& proxy = proxies_.emplace_back(
       fmt::format("proxy-{}", proxies_.size() + 1), agenda_, cluster_, random_.Fork(),
@@ -98,6 +100,7 @@ void Simulation::AddProxy() {
   for (Service& service : cluster_.services()) {
     SimulatedProxy::ClusterState cluster;
     cluster.service = &service;
+    cluster.names_service = scenario_.clusters_name_services;
     cluster.layer = random_.Chance(0.7) ? Layer::kL4 : Layer::kL7;
     cluster.name =
         fmt::format("outbound|{}||{}.{}.svc.cluster.local", kPort, service.name, service.ns);
@@ -124,6 +127,8 @@ void Simulation::AddProxy() {
   control_.Connect(proxy, traffic_ends_ + Span(kSilence));
   proxy.RunTimers(traffic_ends_ + Span(kSilence));
   traffic_.Begin(proxy, agent_started_, traffic_ends_);
+  if (!agent_runs_) return;  // it looks around when it starts
+  agenda_.In(random_.Delay(0.01, 0.7, 0.2), [this, &proxy] { Discover(proxy); });
 }
 
 void Simulation::RestartProxy() {
@@ -138,14 +143,7 @@ void Simulation::RestartProxy() {
     poller_.Remove(old);
     inbox_.Learn(Edge::kProbe, ProxyChange{{.id = ProxyId(old.id()), .name = old.id()}, true});
   });
-  agenda_.In(Span(random_.Uniform(0.5, 3)), [this] {
-    AddProxy();
-    SimulatedProxy& proxy = proxies_.back();
-    agenda_.In(random_.Delay(0.01, 0.7, 0.2), [this, &proxy] {
-      inbox_.Learn(Edge::kProbe, ProxyChange{{.id = ProxyId(proxy.id()), .name = proxy.id()}});
-      poller_.Add(proxy);
-    });
-  });
+  agenda_.In(Span(random_.Uniform(0.5, 3)), [this] { AddProxy(); });
 }
 
 std::vector<const SimulatedProxy*> Simulation::LivingProxies() const {

@@ -48,12 +48,14 @@ class Simulation : public Watcher {
   const std::vector<Input>& inputs() const { return inputs_; }
   const Engine& engine() const { return engine_; }
 
+  void Acquired(const Pod& pod) override { windows_.Acquired(pod, agenda_.now()); }
   void Withdrawn(const Pod& pod) override;
   void Died(const Pod& pod) override;
 
  private:
   void StartAgent();
   void AddProxy();
+  void Discover(SimulatedProxy& proxy);
   void RestartProxy();
   void Every(double per_minute, const std::function<void()>& action);
   std::vector<const SimulatedProxy*> LivingProxies() const;
@@ -61,6 +63,7 @@ class Simulation : public Watcher {
   const Scenario scenario_;
   const uint64_t seed_;
   const BootTime begin_, agent_started_, traffic_ends_;
+  bool agent_runs_ = false;
   Random random_;
   Agenda agenda_;
   std::vector<Connection> judged_;

@@ -2,7 +2,25 @@
 
 #include <algorithm>
 
+#include "fmt/format.h"
+
 namespace phantomd::world {
+namespace {
+
+const Workload* MeantBy(const SimulatedProxy::ClusterState& cluster) {
+  return cluster.service == nullptr || !cluster.names_service ? nullptr : cluster.service->selects;
+}
+
+}  // namespace
+
+void WindowBook::Acquired(const Pod& pod, BootTime at) {
+  for (auto& [key, window] : open_) {
+    if (key.first == &pod || key.first->ip != pod.ip || window.clusters.empty()) continue;
+    std::erase_if(window.clusters,
+                  [&](const auto& cluster) { return cluster.second == pod.workload; });
+    if (window.clusters.empty()) window.closed = at;
+  }
+}
 
 void WindowBook::Withdrawn(const Pod& pod, BootTime at,
                            const std::vector<const SimulatedProxy*>& proxies) {
@@ -13,7 +31,7 @@ void WindowBook::Withdrawn(const Pod& pod, BootTime at,
         OfPod& window = open_[{&pod, proxy}];
         if (!window.opened.is_set()) window.opened = at;
         window.closed = BootTime();
-        window.clusters.insert(cluster.name);
+        window.clusters[cluster.name] = MeantBy(cluster);
         // Clients name these again and again, or nobody ever takes them out.
         if (cluster.discovery == Discovery::kOriginalDst ||
             cluster.discovery == Discovery::kStatic) {
@@ -31,23 +49,31 @@ void WindowBook::HostChanged(const SimulatedProxy& proxy,
     OfPod& window = it->second;
     if (window.clusters.erase(cluster.name) > 0 && window.clusters.empty()) window.closed = at;
   }
-  // A push that had been under way brought it back, or a client named it.
-  if (const auto it = open_.find({after, &proxy}); it != open_.end() && after->withdrawn) {
-    it->second.clusters.insert(cluster.name);
-    it->second.closed = BootTime();
-    if (cluster.discovery == Discovery::kOriginalDst) it->second.clear = false;
+  // A push that had been under way brings it late, or again; or a client named it.
+  if (after == nullptr || (!after->withdrawn && !after->died.is_set())) return;
+  OfPod& window = open_[{after, &proxy}];
+  if (!window.opened.is_set()) {
+    window.opened = after->withdrawn ? after->withdrawn_at : after->died;
   }
+  window.closed = BootTime();
+  window.clusters[cluster.name] = MeantBy(cluster);
+  if (cluster.discovery == Discovery::kOriginalDst) window.clear = false;
 }
 
-std::map<std::pair<std::string, std::string>, TrueWindow> WindowBook::Windows() const {
+std::map<std::pair<std::string, std::string>, TrueWindow> WindowBook::Windows(
+    const std::function<bool(const Pod&)>& counts) const {
   std::map<std::pair<std::string, std::string>, TrueWindow> out;
   for (const auto& [key, pod] : open_) {
     const Change* change = key.first->departs_with;
-    if (change == nullptr) continue;
+    if (change == nullptr || !counts(*key.first)) continue;
     const auto [it, first] = out.try_emplace({change->name, key.second->id()});
     TrueWindow& window = it->second;
+    window.pods += fmt::format(" {} {} until {:.3f}", key.first->ref.uid.value(),
+                               key.first->ip.ToString(), SecondsOf(pod.closed - BootTime()));
     if (first) {
-      window = {pod.opened, pod.closed, pod.clear};
+      window.opened = pod.opened;
+      window.closed = pod.closed;
+      window.clear = pod.clear;
       continue;
     }
     window.opened = std::min(window.opened, pod.opened);
