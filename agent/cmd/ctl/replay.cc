@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -47,14 +47,24 @@ absl::Status Errno(const std::string& path) {
   return absl::UnavailableError(fmt::format("{}: {}", path, std::strerror(errno)));
 }
 
-// A descriptor that can be read from its beginning again: the file itself, or a copy in memory of
+// A file without a name. /var/tmp is where large temporary files belong: /tmp may be memory.
+int TemporaryFile() {
+  const char* folder = std::getenv("TMPDIR");
+  std::string path =
+      std::string(folder != nullptr && *folder != 0 ? folder : "/var/tmp") + "/phantomctl-XXXXXX";
+  const int fd = mkostemp(path.data(), O_CLOEXEC);
+  if (fd >= 0) unlink(path.c_str());
+  return fd;
+}
+
+// A descriptor that can be read from its beginning again: the file itself, or a copy on disk of
 // what can be read only once.
 absl::StatusOr<int> OpenRewindable(const std::string& path) {
   const int fd = path == "-" ? dup(STDIN_FILENO) : open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Errno(path);
   struct stat info;
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) return fd;
-  const int copy = memfd_create("recording", MFD_CLOEXEC);
+  const int copy = TemporaryFile();
   bool copied = copy >= 0;
   char buffer[1 << 16];
   ssize_t n = 0;
