@@ -131,6 +131,7 @@ BeliefFacts Belief::At(const ProxyId& proxy, const SocketAddr& address, BootTime
     ClusterBelief& belief = facts.clusters.emplace_back(
         found->BeliefOf(*cluster, *endpoint, around->stay, around->hold));
     belief.received_before = around->stay.begin.first < t;
+    belief.left_before = around->left_before;
     belief.connects_around = found->ConnectsAround(*endpoint, around->stay, t);
   }
   std::sort(facts.clusters.begin(), facts.clusters.end(),

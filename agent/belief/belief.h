@@ -46,8 +46,10 @@ struct ClusterBelief {
   Discovery discovery = Discovery::kUnspecified;
   Layer layer = Layer::kUnspecified;
   Hold hold = Hold::kAssigned;
-  BootTime first_seen;           // received-stamp of the first poll that listed it
-  BootTime last_seen;            // received-stamp of the last one that did
+  BootTime first_seen;  // received-stamp of the first poll that listed it
+  BootTime last_seen;   // received-stamp of the last one that did
+  // Set where it may not have been listed yet at t, but had been before: gone by then.
+  BootTime left_before;
   BootTime gone_by;              // Max: still listed. The instant by which it was surely gone
   bool received_before = false;  // a snapshot received before t listed it
   // How many connects the host counted between the polls around t: from the last poll received at

@@ -131,8 +131,13 @@ std::optional<EndpointHistory::Around> EndpointHistory::At(BootTime t,
       begin = std::max(begin, StretchAt(i - 1, confirmed).gone_at);
     }
     if (t < begin) continue;
-    return Around{StayOf(i, confirmed),
+    Around around{StayOf(i, confirmed),
                   t < stretch.gone_at ? stretch.stretch.hold : Hold::kDropped};
+    const Stay& stay = around.stay;
+    if (t < stay.begin.first_at && stay.first_stretch > 0) {
+      around.left_before = StretchAt(stay.first_stretch - 1, confirmed).gone_at;
+    }
+    return around;
   }
   return std::nullopt;
 }

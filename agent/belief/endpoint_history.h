@@ -82,6 +82,8 @@ class EndpointHistory {
   struct Around {
     Stay stay;
     Hold hold = Hold::kAssigned;
+    // Set where the stay may not have begun by t: when the one before it had surely ended.
+    BootTime left_before;
   };
   std::optional<Around> At(BootTime t, const Poll& confirmed) const;
   // The host's connects as told by the poll received at `received`; -1: not remembered.

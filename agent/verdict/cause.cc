@@ -3,11 +3,14 @@
 namespace phantomd {
 namespace {
 
-Cause CauseOf(const ClusterEvidence& listing) {
+Cause CauseOf(const ClusterEvidence& listing, BootTime syn, Nanos dropped_memory) {
   const ClusterBelief& belief = listing.belief;
   // Its hosts are those that clients asked for, kept for a while: nobody assigned them.
   if (belief.discovery == Discovery::kOriginalDst) return Cause::kClientAddress;
   if (belief.hold == Hold::kDropped) return Cause::kAfterRemoval;
+  if (belief.left_before.is_set() && syn - belief.left_before <= dropped_memory) {
+    return Cause::kAfterRemoval;
+  }
   if (belief.hold == Hold::kHostSet) return Cause::kHeldByProxy;
   switch (belief.discovery) {
     case Discovery::kStatic:
@@ -50,7 +53,11 @@ bool Agrees(const ClusterEvidence& listing, const Possibility& chosen, const Evi
 }  // namespace
 
 Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
-                          const Evidence& evidence, const Candidates& candidates) {
+                          const Evidence& evidence, const Candidates& candidates,
+                          Nanos dropped_memory) {
+  const auto cause_of = [&](const ClusterEvidence& listing) {
+    return CauseOf(listing, attempt.started, dropped_memory);
+  };
   const bool to_explain = chosen.destination == DestinationClass::kWithdrawn ||
                           chosen.destination == DestinationClass::kDead ||
                           chosen.destination == DestinationClass::kReused;
@@ -62,7 +69,7 @@ Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
   const ClusterEvidence* best = nullptr;
   for (const ClusterEvidence* candidate : candidates) {
     if (candidate == nullptr || !Agrees(*candidate, chosen, evidence)) continue;
-    if (best == nullptr || Rank(CauseOf(*candidate)) < Rank(CauseOf(*best))) best = candidate;
+    if (best == nullptr || Rank(cause_of(*candidate)) < Rank(cause_of(*best))) best = candidate;
   }
   if (best != nullptr) {
     out.layer = best->belief.layer;
@@ -74,7 +81,7 @@ Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
   if (!evidence.belief_usable) {
     out.cause = Cause::kUnknownBelief;
   } else {
-    out.cause = best != nullptr ? CauseOf(*best) : Cause::kClientAddress;
+    out.cause = best != nullptr ? cause_of(*best) : Cause::kClientAddress;
   }
   return out;
 }

@@ -2,7 +2,9 @@
 // whether an HTTP log could have shown it.
 //
 // Of several clusters the first in the order of the causes counts, unless connect counts told which
-// one was used (see service_meaning.h).
+// one was used (see service_meaning.h). A cluster that had dropped the address, and lists it again
+// only by the first poll after the SYN, had most likely not done so yet: nobody is told to use what
+// is out of service.
 #pragma once
 
 #include <string_view>
@@ -18,6 +20,7 @@ struct Explanation {
 };
 
 Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
-                          const Evidence& evidence, const Candidates& candidates);
+                          const Evidence& evidence, const Candidates& candidates,
+                          Nanos dropped_memory);
 
 }  // namespace phantomd

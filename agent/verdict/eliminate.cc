@@ -76,7 +76,8 @@ Judgement Eliminate(const Attempt& attempt, const Evidence& evidence, const Judg
     const bool certain = OneClass(left) && !NeverCertain(chosen, attempt, evidence, context);
     verdict.certainty = certain ? Certainty::kCertain : Certainty::kInferred;
   }
-  const Explanation explanation = ExplainBelief(chosen, attempt, evidence, candidates);
+  const Explanation explanation =
+      ExplainBelief(chosen, attempt, evidence, candidates, context.dropped_memory);
   verdict.cause = explanation.cause;
   verdict.layer = explanation.layer;
   verdict.cluster = explanation.cluster;

@@ -248,6 +248,16 @@ TEST_F(BeliefTest, ConnectsAreUnknownWhereTheHostWasNotListedByBothPolls) {
   EXPECT_EQ(Only(30).connects_around, -1);  // of an earlier stay
 }
 
+TEST_F(BeliefTest, ListedAgainItMayHaveBeenOutUntilThen) {
+  script_.Complete(10, "web: 10.0.0.1:80");
+  script_.Changed(25, "web:");
+  script_.Changed(40, "web:");
+  script_.Changed(55, "web: 10.0.0.1:80");
+  EXPECT_FALSE(Only(12).left_before.is_set());
+  EXPECT_EQ(Only(50).left_before, At(25));
+  EXPECT_FALSE(Only(55).left_before.is_set());
+}
+
 TEST_F(BeliefTest, ConnectsOfADroppedHostAreStillKnown) {
   script_.Complete(10, "web: 10.0.0.1:80#1");
   script_.Changed(25, "web: 10.0.0.1:80#4");

@@ -45,6 +45,14 @@ TEST(CauseTest, AfterRemovalReachesBackSixtySeconds) {
   EXPECT_EQ(Silent(known, 68.001).cause, Cause::kClientAddress);
 }
 
+// The poll before the SYN had seen it dropped, the one after it saw it listed again.
+TEST(CauseTest, WhatIsListedAgainOnlyAfterTheSynWasUsedAfterItsRemoval) {
+  EvidenceBuilder known = DeadPod();
+  known.Listed({.name = "c", .before = false, .left_before = 8});
+  EXPECT_EQ(Silent(known, 10).cause, Cause::kAfterRemoval);
+  EXPECT_EQ(Silent(known, 68.001).cause, Cause::kStaleEds);
+}
+
 TEST(CauseTest, NoClusterIsTheClientsOwnAddress) {
   EvidenceBuilder known = DeadPod();
   known.has_original_dst = true;

@@ -23,6 +23,7 @@ void AddListing(const Cluster& c, Evidence& out) {
                     .layer = c.layer,
                     .hold = c.hold,
                     .last_seen = At(c.last_seen),
+                    .left_before = At(c.left_before),
                     .gone_by = AtOrNever(c.gone_by),
                     .received_before = c.before,
                     .connects_around = c.connects};

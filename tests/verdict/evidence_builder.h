@@ -49,6 +49,7 @@ struct Cluster {
   Layer layer = Layer::kL4;
   bool before = true;  // a snapshot received before the SYN listed it
   double last_seen = 1000;
+  double left_before = 0;  // 0: it was not listed before this stay
   double gone_by = kNever;
   int64_t connects = -1;
   bool service_known = true;

@@ -1,6 +1,7 @@
 #include "tests/world/score.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "absl/container/flat_hash_map.h"
 #include "agent/verdict/names.h"
@@ -188,7 +189,7 @@ Tally ScoreOf(const Simulation& world, const FindingSink& sink) {
   return Scorer(world, sink).Score();
 }
 
-std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double slack) {
+std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double deviations) {
   std::vector<std::string> out;
   if (tally.certain_wrong > 0) {
     out.push_back(fmt::format("{} verdicts wrong while CERTAIN", tally.certain_wrong));
@@ -196,15 +197,18 @@ std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double
   if (tally.unjudged > 0) {
     out.push_back(fmt::format("{} attempts without exactly one verdict", tally.unjudged));
   }
+  const auto exceeds = [&](uint64_t cases, double allowed) {
+    const double chance = deviations * std::sqrt(std::max(allowed, 1.0));
+    return static_cast<double>(cases) > allowed + chance;
+  };
   const auto at_least = [&](const char* what, const Share& share, double limit) {
-    const double misses = static_cast<double>(share.of - share.hits);
-    if (misses - slack > (1 - limit) * static_cast<double>(share.of)) {
+    if (exceeds(share.of - share.hits, (1 - limit) * static_cast<double>(share.of))) {
       out.push_back(fmt::format("{} {:.2f} % of {}, at least {:.1f} % wanted", what,
                                 share.value() * 100, share.of, limit * 100));
     }
   };
   const auto at_most = [&](const char* what, const Share& share, double limit) {
-    if (static_cast<double>(share.hits) - slack > limit * static_cast<double>(share.of)) {
+    if (exceeds(share.hits, limit * static_cast<double>(share.of))) {
       out.push_back(fmt::format("{} {:.2f} % of {}, at most {:.1f} % wanted", what,
                                 share.value() * 100, share.of, limit * 100));
     }

@@ -69,7 +69,8 @@ using FindingSink = std::function<void(const Found&)>;
 Tally ScoreOf(const Simulation& world, const FindingSink& sink = nullptr);
 
 // What of the limits is missed, a line each; empty: all are reached. A share over few cases may
-// miss its limit by chance: `slack` cases are forgiven.
-std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double slack = 0);
+// miss its limit by chance: it is forgiven `deviations` standard deviations of the number of cases
+// that the limit allows.
+std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double deviations = 0);
 
 }  // namespace phantomd::world
