@@ -93,8 +93,8 @@ Judgement AttemptJudge::JudgeWithNodeNews(const Attempt& attempt, const ProxyId&
                                           JudgeContext& context) {
   Judgement judgement = Judge(attempt, proxy, world_.lifecycle, world_.belief, context);
   if (context.node_fell_silent || !NeverAnswered(attempt)) return judgement;
-  const PodRef* pod = world_.lifecycle.Pod(judgement.verdict.current_holder);
-  if (pod == nullptr || !world_.silence.FellSilent(pod->node_name, attempt.started)) {
+  const std::string_view node = world_.lifecycle.NodeOf(judgement.verdict.current_holder);
+  if (node.empty() || !world_.silence.FellSilent(node, attempt.started)) {
     return judgement;
   }
   context.node_fell_silent = true;
@@ -109,12 +109,12 @@ void AttemptJudge::RecordSilence(const Attempt& attempt, const Verdict& verdict)
   const PodHandle holder = answered && verdict.holder_at_outcome != PodHandle::kNone
                                ? verdict.holder_at_outcome
                                : verdict.current_holder;
-  const PodRef* pod = world_.lifecycle.Pod(holder);
-  if (pod == nullptr || pod->node_name.empty()) return;
+  const std::string_view node = world_.lifecycle.NodeOf(holder);
+  if (node.empty()) return;
   if (answered) {
-    world_.silence.Answered(holder, pod->node_name, EndOf(attempt));
+    world_.silence.Answered(holder, node, EndOf(attempt));
   } else {
-    world_.silence.Unanswered(holder, pod->node_name, attempt.started);
+    world_.silence.Unanswered(holder, node, attempt.started);
   }
 }
 

@@ -48,6 +48,11 @@ const PodRef* Lifecycle::Pod(PodHandle pod) const {
   return slot == 0 ? nullptr : impl_->pods.Ref(slot);
 }
 
+std::string_view Lifecycle::NodeOf(PodHandle pod) const {
+  const uint32_t slot = impl_->pods.Find(pod);
+  return slot == 0 ? std::string_view() : impl_->pods.Text(impl_->pods[slot].node);
+}
+
 PodHandle Lifecycle::FindPod(const PodUid& uid) const {
   const uint32_t slot = impl_->pods.Find(uid);
   return slot == 0 ? PodHandle::kNone : impl_->pods[slot].handle;

@@ -74,6 +74,8 @@ class Lifecycle {
 
   // --- What people ask ---
   const PodRef* Pod(PodHandle pod) const;  // null: forgotten or none
+  // The Node it is bound to, without composing its other names; empty: forgotten or none.
+  std::string_view NodeOf(PodHandle pod) const;
   PodHandle FindPod(const PodUid& uid) const;
   // Every tenancy of an address that is still remembered, newest first.
   std::vector<TenancyFacts> Tenancies(const IpAddr& ip) const;
