@@ -119,7 +119,6 @@ void Departures::Arrive(uint32_t slot) {
     }
   };
   // Another revision takes the place of all that wait, one of their own makes up for one.
-  bool replaces_one = true;
   settle([&](const Waiting& waiting) {
     const PodRecord& gone = pods_[waiting.pod];
     if (gone.revision != pod.revision) {
@@ -130,8 +129,8 @@ void Departures::Arrive(uint32_t slot) {
     const bool later = gone.facts.deletion_requested.is_set()
                            ? pod.facts.created >= gone.facts.deletion_requested
                            : pod.facts.first_told >= waiting.told;
-    if (!replaces_one || !later) return false;
-    replaces_one = false;
+    if (pod.makes_up_for || !later) return false;
+    pod.makes_up_for = true;
     Join(waiting.pod, Departure::kDeleted, pods_.Text(gone.revision), waiting.told);
     return true;
   });

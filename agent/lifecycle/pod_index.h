@@ -40,7 +40,8 @@ struct PodRecord {
   uint32_t change = 0;            // of Departures: the change that takes it, one up
   mutable uint32_t kept_ref = 0;  // position among the kept refs, one up
   PodFacts facts;
-  uint8_t departure = 0;  // a Departure
+  uint8_t departure : 7 = 0;      // a Departure
+  bool makes_up_for : 1 = false;  // a loss of its own revision: one pod for one
   bool uid_is_text : 1 = false;
   bool short_name : 1 = false;
   bool told : 1 = false;  // by the pod feed

@@ -109,6 +109,7 @@ TEST(DeparturesTest, ReplacementMakesUpForTheNewestLoss) {
   Story story(kThreePods);
   story.Tell("@100.2 pod a1 del=100\n@120.2 pod a2 del=120\n@121 pod a4 noip created=120\n");
   EXPECT_EQ(story.Change("a2", 122), "shop/Deployment/catalog/r1/deleted-19700101T000200Z: a2");
+  story.Tell("@123 pod a4 ip=10.0.0.4\n");  // the same pod, with an address: it replaced one
   EXPECT_EQ(story.Change("a1", 161), "shop/Deployment/catalog/r1/scale-down-19700101T000140Z: a1");
 }
 
