@@ -118,7 +118,7 @@ TEST_F(ShowTest, RolloutWithItsWindows) {
       "Outcomes  7 ABANDONED, 2 ESTABLISHED\n"
       "Layers    5 L4, 4 L7\n"
       "Waited    1s median, 1s at most, 7.03s in all\n"
-      "Stranded  2 EXPIRED\n"
+      "Stranded  2 EXPIRED (15m00s median, 15m30s at most after their pod)\n"
       "Windows   3.02s median, 6s at most\n"
       "\n"
       "PROXY          OPENED        CLOSED            WINDOW  ATTEMPTS  PHANTOMS  LAST CONNECT\n"

@@ -53,6 +53,36 @@ TEST_F(HeldQueueTest, WaitingMovesTheTurnToTheLimit) {
   EXPECT_EQ(Due(74), a);
 }
 
+TEST_F(HeldQueueTest, TurnsAreRightHoweverOftenAWaitWasChanged) {
+  const Ticket a = Add(10), b = Add(11), c = Add(12);
+  for (int i = 0; i < 5000; ++i) {
+    queue_.Wait(a, Seconds(100 + i), {.address = true});
+    queue_.Wait(b, Seconds(9000 - i), {.nodes = true});
+  }
+  EXPECT_EQ(Due(15.999), std::nullopt);
+  EXPECT_EQ(Due(16), c);
+  queue_.Remove(c);
+  EXPECT_FALSE(Due(4000.999));
+  EXPECT_EQ(Due(4001), b);
+  queue_.Remove(b);
+  EXPECT_FALSE(Due(5098.999));
+  EXPECT_EQ(Due(5099), a);
+}
+
+TEST_F(HeldQueueTest, WhatAnotherHeldWaitsAsItDidThere) {
+  const Ticket a = Add(10), b = Add(11);
+  queue_.Wait(a, Seconds(74), {.address = true, .poll = proxy_});
+  HeldQueue heir;
+  for (const auto& [ticket, held] : queue_.all()) heir.Restore(held);
+  EXPECT_THAT(heir.WokenByAddress(Ip("10.0.0.1")), ElementsAre(1u));
+  EXPECT_THAT(heir.WokenByPoll(proxy_), ElementsAre(1u));
+  EXPECT_EQ(heir.PollNeededAfter(proxy_), Seconds(10));
+  EXPECT_EQ(heir.FirstDue(Seconds(15)), 2u);
+  EXPECT_EQ(heir.Get(2).attempt, queue_.Get(b).attempt);
+  heir.Remove(2);
+  EXPECT_EQ(heir.FirstDue(Seconds(74)), 1u);
+}
+
 TEST_F(HeldQueueTest, EachWakeUpFindsThoseThatWaitForIt) {
   const Ticket address = Add(10, "10.0.0.1");
   const Ticket poll = Add(11, "10.0.0.2");

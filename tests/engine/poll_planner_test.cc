@@ -18,6 +18,7 @@ class PollPlannerTest : public ::testing::Test {
  protected:
   PollPlannerTest()
       : planner_(belief_, [this](const ProxyId&, const SocketAddr& address) {
+          ++judged_;
           return stale_.contains(address.ip);
         }) {}
 
@@ -42,6 +43,7 @@ class PollPlannerTest : public ::testing::Test {
 
   Belief belief_;
   std::set<IpAddr> stale_;
+  int judged_ = 0;
   PollPlanner planner_;
 };
 
@@ -81,6 +83,16 @@ TEST_F(PollPlannerTest, AProxyThatStartsWithAStaleAddressIsFastAtOnce) {
   Stale("10.0.0.1");
   Polled(1, "a", {"10.0.0.1"});
   EXPECT_TRUE(Fast("a"));
+}
+
+TEST_F(PollPlannerTest, APollIsJudgedForWhatItNewlyListsAlone) {
+  Polled(1, "a", {"10.0.0.1", "10.0.0.2", "10.0.0.3"});
+  EXPECT_EQ(judged_, 3);
+  Polled(1.05, "a", {"10.0.0.1", "10.0.0.2", "10.0.0.3"});
+  EXPECT_EQ(judged_, 3) << "fast polls of large clusters must cost little";
+  Polled(1.1, "a", {"10.0.0.1", "10.0.0.2"});
+  Polled(1.15, "a", {"10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.4"});
+  EXPECT_EQ(judged_, 5) << "one that came back, and a new one";
 }
 
 TEST_F(PollPlannerTest, AGoneProxyIsAskedNothing) {

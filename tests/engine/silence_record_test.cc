@@ -67,6 +67,17 @@ TEST_F(SilenceRecordTest, ANodeThatIsReadyAgainWasNotLost) {
   EXPECT_FALSE(Fell(10));
 }
 
+TEST_F(SilenceRecordTest, ASilenceOfLongAgoTellsNothingOfTheNode) {
+  Silent(1, 10);
+  Silent(2, 10.9);
+  NodeIs(false, 101);
+  EXPECT_FALSE(Fell(10)) << "a dead node is found out sooner";
+  Silent(1, 20);
+  EXPECT_FALSE(Fell(20)) << "pod 2 was silent long before";
+  Silent(2, 21);
+  EXPECT_TRUE(Fell(20));
+}
+
 TEST_F(SilenceRecordTest, OtherNodesDoNotCount) {
   Silent(1, 10);
   Silent(2, 11, "n2");

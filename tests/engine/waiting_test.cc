@@ -203,6 +203,49 @@ TEST_F(WaitingTest, BehindABrokenFeedAnAttemptWaitsUntilItIsWhole) {
   EXPECT_EQ(run->Of(0).certainty, Certainty::kInferred) << "the feed was broken at its SYN";
 }
 
+TEST_F(PollWaitTest, BehindABrokenFeedThePollIsAskedForAtOnce) {
+  scene.At(9).FeedIs(Feed::kSlices, FeedState::kBroken, 8);
+  Tick(20);
+  EXPECT_FALSE(Play().Judged(0));
+  ASSERT_NE(Demand(), nullptr) << "what it believes is to be learned now, not in two minutes";
+  EXPECT_EQ(Demand()->answer_after, Seconds(10));
+  scene.At(21).Polled("webapp", {{"catalog", {kOld}}});
+  EXPECT_FALSE(Play().Judged(0)) << "the feed is still broken";
+  EXPECT_EQ(Demand(), nullptr);
+  scene.At(30).FeedIs(Feed::kSlices, FeedState::kSynced);
+  EXPECT_TRUE(Play().Judged(0));
+}
+
+TEST_F(WaitingTest, AtMaxGapHoldNothingElseIsWaitedFor) {
+  scene.At(10).Terminates("old").Slice("catalog", {}, {"old"});
+  scene.At(11).FeedIs(Feed::kPods, FeedState::kBroken, 10.5);
+  scene.At(13).Connects("webapp", kOld, kRefused, 0);
+  Tick(132.999);
+  EXPECT_FALSE(Play().Judged(0));
+  Tick(133);
+  EXPECT_TRUE(Play().Judged(0)) << "its pod's end may be told later, but 120 s are the limit";
+}
+
+TEST_F(WaitingTest, AFeedThatBrokeUnnoticedIsLateNews) {
+  scene.At(9).FeedIs(Feed::kPods, FeedState::kBroken, 7);
+  EXPECT_TRUE(Play().engine->MakeReport()->status.late.empty());
+  scene.At(12).FeedIs(Feed::kPods, FeedState::kSynced);
+  scene.At(140).FeedIs(Feed::kPods, FeedState::kBroken, 20);
+  EXPECT_EQ(Play().engine->MakeReport()->status.late, (Counts{{"feed", 1}}));
+}
+
+TEST_F(WaitingTest, NamesOfLossesAreBounded) {
+  for (int i = 0; i < 150; ++i) {
+    scene.Add(Edge::kProbe, {Seconds(9), Loss{.what = "kind-" + std::to_string(i), .count = 1}});
+  }
+  Play();
+  const Counts lost = run->engine->MakeReport()->status.lost;
+  EXPECT_EQ(lost.size(), 101u);
+  uint64_t sum = 0;
+  for (const auto& [what, count] : lost) sum += count;
+  EXPECT_EQ(sum, 150u);
+}
+
 TEST_F(WaitingTest, WhatEndedBeforeTheFeedBrokeIsJudged) {
   scene.At(9).FeedIs(Feed::kPods, FeedState::kBroken, 8);
   scene.At(5).Connects("webapp", kOld, kEstablished, 0);

@@ -168,6 +168,29 @@ TEST_F(WindowsTest, AProxyThatNeverBelievedHasAWindowOnlyIfItConnected) {
   EXPECT_EQ(window.phantoms, 1u);
 }
 
+TEST_F(WindowsTest, AWindowOfConnectionsAloneGoesOnWithThem) {
+  scene_.Proxy("r").Complete(50, "other: 10.9.9.9:80");
+  scene_.Proxy("q").Changed(119.95, "");
+  scene_.Proxy("q").Changed(120, "catalog: 10.0.0.2:80 10.0.0.3:80");
+  scene_.Count("r", 107, "a", DestinationClass::kDead);
+  scene_.Update(300);  // settled
+  ASSERT_TRUE(scene_.Figures("a", 300).finished.is_set());
+  scene_.Count("r", 400, "a", DestinationClass::kDead);
+  const WindowFigures window = Window("r", 410);
+  EXPECT_EQ(window.closed, At(400));
+  EXPECT_EQ(window.last_connection, At(400));
+  EXPECT_EQ(Window("q", 410).closed + Window("q", 410).closed_error, At(120))
+      << "what was believed ended when it ended";
+}
+
+TEST_F(WindowsTest, TheWindowOfAProxyThatLeftStaysWhileAnotherKeepsTheRolloutOpen) {
+  scene_.ProxyEnds(120, "p");
+  scene_.Update(1500);  // the table of proxies has long forgotten p
+  EXPECT_TRUE(Window("p", 1500).closed.is_set());
+  EXPECT_FALSE(Window("q", 1500).closed.is_set());
+  EXPECT_EQ(scene_.Figures("a", 1500).windows.size(), 2u);
+}
+
 TEST_F(WindowsTest, CountsOfAWindowAreThoseOfTheProxyItself) {
   scene_.Count("p", 100.5, "a", DestinationClass::kWithdrawn);
   scene_.Count("p", 106, "a", DestinationClass::kDead);
