@@ -1,5 +1,7 @@
 #include "agent/verdict/cause.h"
 
+#include <algorithm>
+
 namespace phantomd {
 namespace {
 
@@ -66,9 +68,13 @@ Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
     if (to_explain) out.cause = Cause::kBypass;
     return out;
   }
+  const bool some_hold = std::any_of(candidates.begin(), candidates.end(),
+                                     [](auto* c) { return c != nullptr && c->held(); });
   const ClusterEvidence* best = nullptr;
   for (const ClusterEvidence* candidate : candidates) {
-    if (candidate == nullptr || !Agrees(*candidate, chosen, evidence)) continue;
+    if (candidate == nullptr || (some_hold && !candidate->held()) ||
+        !Agrees(*candidate, chosen, evidence))
+      continue;
     if (best == nullptr || Rank(cause_of(*candidate)) < Rank(cause_of(*best))) best = candidate;
   }
   if (best != nullptr) {

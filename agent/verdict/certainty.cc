@@ -16,13 +16,25 @@ bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
 }
 
 // Nobody tells which Service was meant, and the address had, or before the horizon may have had,
-// another holder: the proxy may mean that one.
+// another holder: the proxy may mean that one. It does if it listed the address before this one
+// came.
 bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
   if (chosen.destination != DestinationClass::kLive) return false;
+  const size_t index = static_cast<size_t>(chosen.holder - evidence.address.holders.data());
+  if (MeaningUnder(chosen.listing, index, evidence) == Meaning::kMeant) return false;
+  const bool listed_before =
+      chosen.listing != nullptr &&
+      chosen.listing->belief.first_seen < chosen.holder->tenancy.acquired.not_before;
   const AddressFacts& address = evidence.address;
-  if (!address.other_holder_known && address.history_complete) return false;
-  const size_t index = static_cast<size_t>(chosen.holder - address.holders.data());
-  return MeaningUnder(chosen.listing, index, evidence) != Meaning::kMeant;
+  return address.other_holder_known || !address.history_complete || listed_before;
+}
+
+// Whoever refused had a network namespace at the address: a pod whose object went before the agent
+// began, by force, may go on running without anybody telling of it.
+bool RefusedByNobodyKnown(const Possibility& chosen, const Attempt& attempt,
+                          const AddressFacts& address) {
+  return chosen.destination == DestinationClass::kDead && !address.ever_held &&
+         attempt.outcome == Outcome::kRefused;
 }
 
 // Only a Node's address, or one outside all ranges of pods that are known, is surely no pod's.
@@ -42,6 +54,7 @@ bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evide
   if (chosen.destination == DestinationClass::kExternal) return MayBePod(address);
   if (address.pods_broken) return true;
   if (address.slices_broken && RestsOnSlices(chosen.destination)) return true;
+  if (RefusedByNobodyKnown(chosen, attempt, address)) return true;
   return SilentPod(chosen, attempt) || MeaningUnknown(chosen, evidence);
 }
 

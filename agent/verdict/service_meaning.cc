@@ -45,14 +45,13 @@ Candidates Holding(const Evidence& evidence, BootTime syn) {
   return out;
 }
 
-// The latest removal explains it best; that none of them was used stays possible.
+// The latest removal explains it best.
 Candidates LatelyHolding(const Evidence& evidence, BootTime syn, Nanos dropped_memory) {
   Candidates out;
   for (const ClusterEvidence& cluster : evidence.listings) {
-    if (syn - cluster.belief.gone_by <= dropped_memory) out.push_back(&cluster);
+    if (!cluster.held() && syn - cluster.belief.gone_by <= dropped_memory) out.push_back(&cluster);
   }
   SortBy(out, [](const auto& a, const auto& b) { return a.belief.gone_by > b.belief.gone_by; });
-  out.push_back(nullptr);
   return out;
 }
 
@@ -61,9 +60,15 @@ Candidates LatelyHolding(const Evidence& evidence, BootTime syn, Nanos dropped_m
 Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
                              Nanos dropped_memory) {
   if (attempt.initiator == Initiator::kApplication) return {nullptr};
-  Candidates holding = Holding(evidence, attempt.started);
-  if (!holding.empty()) return holding;
-  return LatelyHolding(evidence, attempt.started, dropped_memory);
+  Candidates out = Holding(evidence, attempt.started);
+  const bool counted =
+      std::any_of(out.begin(), out.end(), [](auto* c) { return c->belief.connects_around > 0; });
+  if (counted) return out;
+  const bool none_holds = out.empty();
+  const Candidates lately = LatelyHolding(evidence, attempt.started, dropped_memory);
+  out.insert(out.end(), lately.begin(), lately.end());
+  if (none_holds) out.push_back(nullptr);  // that none of them was used stays possible
+  return out;
 }
 
 Meaning MeaningUnder(const ClusterEvidence* candidate, size_t holder, const Evidence& evidence) {

@@ -22,6 +22,7 @@ void AddListing(const Cluster& c, Evidence& out) {
                     .discovery = c.discovery,
                     .layer = c.layer,
                     .hold = c.hold,
+                    .first_seen = At(c.first_seen),
                     .last_seen = At(c.last_seen),
                     .left_before = At(c.left_before),
                     .gone_by = AtOrNever(c.gone_by),

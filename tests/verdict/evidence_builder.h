@@ -48,6 +48,7 @@ struct Cluster {
   Hold hold = Hold::kAssigned;
   Layer layer = Layer::kL4;
   bool before = true;  // a snapshot received before the SYN listed it
+  double first_seen = 1000;
   double last_seen = 1000;
   double left_before = 0;  // 0: it was not listed before this stay
   double gone_by = kNever;

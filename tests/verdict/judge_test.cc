@@ -6,6 +6,7 @@
 #include <new>
 
 #include "agent/verdict/verdict.h"
+#include "fmt/format.h"
 #include "tests/testing/scene.h"
 
 namespace {
@@ -65,20 +66,34 @@ class JudgeTest : public ::testing::Test {
   Belief belief;
 };
 
-TEST_F(JudgeTest, ALiveAttemptAllocatesNothing) {
-  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Runs({"b", "10.0.0.2"}).Slice("catalog", {"a", "b"});
-  scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1", "10.0.0.2"}}});
-  scene.At(30).Polled("webapp", {{"catalog", {"10.0.0.1", "10.0.0.2"}}});
+// More pods than the index keeps composed names of: each is judged for the first time.
+TEST_F(JudgeTest, ALiveAttemptAllocatesNothingHoweverManyPodsThereAre) {
+  constexpr int kPods = 5'000;
+  std::vector<std::string> names, ips;
+  scene.At(1).Synced();
+  for (int i = 0; i < kPods; ++i) {
+    names.push_back(fmt::format("pod-{}", i));
+    ips.push_back(fmt::format("10.0.{}.{}", i / 250, i % 250 + 1));
+    scene.Runs({names.back(), ips.back()});
+  }
+  scene.Slice("catalog", names);
+  scene.At(2).Polled("webapp", {{"catalog", ips}});
+  scene.At(30).Polled("webapp", {{"catalog", ips}});
   Learn();
-  const Attempt attempt = To("10.0.0.1", 10, 10.001, Outcome::kEstablished);
   const ProxyId proxy = Scene::ProxyIdOf("webapp");
-  Judge(attempt, proxy, lifecycle, belief,
-        {});  // the index composes a pod's name once between news
+  std::vector<Attempt> attempts;
+  for (const std::string& ip : ips) {
+    attempts.push_back(To(ip.c_str(), 10, 10.001, Outcome::kEstablished));
+  }
+  int live = 0;
   const size_t before = allocations;
-  const Judgement judgement = Judge(attempt, proxy, lifecycle, belief, {});
+  for (const Attempt& attempt : attempts) {
+    const Verdict verdict = Judge(attempt, proxy, lifecycle, belief, {}).verdict;
+    live +=
+        verdict.destination == DestinationClass::kLive && verdict.certainty == Certainty::kCertain;
+  }
   EXPECT_EQ(allocations, before);
-  EXPECT_EQ(judgement.verdict.destination, DestinationClass::kLive);
-  EXPECT_EQ(judgement.verdict.certainty, Certainty::kCertain);
+  EXPECT_EQ(live, kPods);
 }
 
 TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {

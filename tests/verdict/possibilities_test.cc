@@ -184,7 +184,7 @@ TEST(Rule4Test, AnAddressThatNoPodEverHeld) {
     known.facts.listed_with_pod = row.listed_with_pod;
     known.facts.in_pod_range = row.in_range;
     known.facts.pod_ranges_known = row.ranges_known;
-    const Verdict verdict = Decide(known, {10, kRefused}).verdict;
+    const Verdict verdict = Decide(known, {10, kAbandoned}).verdict;
     EXPECT_EQ(verdict.destination, row.destination) << row.rule;
     EXPECT_EQ(verdict.certainty, row.certainty) << row.rule;
   }

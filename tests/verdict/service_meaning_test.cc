@@ -186,5 +186,29 @@ TEST(Rule3Test, TheStaleHolderIsTheOneThatTheUsedClusterMeant) {
   EXPECT_EQ(Decide(known, {30, kAbandoned}).verdict.last_holder, static_cast<PodHandle>(1));
 }
 
+// The address went from one Service to another, and this connection may have been a retry of the
+// first one's.
+TEST(Rule3Test, AClusterThatDroppedItLatelyMayHaveBeenUsedUnlessCountsTell) {
+  const auto known = [](int64_t connects) {
+    EvidenceBuilder out;
+    out.Held({.pod = 1, .released = {4, 5}});
+    out.Held({.pod = 2, .acquired = {6, 7}});
+    out.Listed({.name = "billing",
+                .service = "shop/billing",
+                .means = {{2, kMeant}},
+                .connects = connects});
+    out.Listed({.name = "catalog",
+                .service = "shop/catalog",
+                .means = {{1, kMeant}, {2, kNot}},
+                .hold = Hold::kDropped,
+                .gone_by = 8});
+    return out;
+  };
+  EXPECT_EQ(Decide(known(-1), {10}).verdict.destination, kLive);
+  EXPECT_EQ(Decide(known(-1), {10}).verdict.certainty, kGuess);
+  EXPECT_EQ(Decide(known(1), {10}).verdict.certainty, kSure);
+  EXPECT_EQ(Decide(known(-1), {69}).verdict.certainty, kSure) << "a minute later";
+}
+
 }  // namespace
 }  // namespace phantomd::testing

@@ -161,6 +161,9 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EvidenceBuilder older = alone;
   older.facts.history_complete = false;
   EXPECT_EQ(Decide(older, {}).verdict.certainty, kGuess);
+  EvidenceBuilder listed_before = alone;  // acquired after 1 s
+  listed_before.Listed({.name = "pinned", .first_seen = 0.5});
+  EXPECT_EQ(Decide(listed_before, {}).verdict.certainty, kGuess);
   EvidenceBuilder second;
   second.Held({.pod = 1, .released = {4, 5}});
   second.Held({.pod = 2, .acquired = {6, 7}});
@@ -184,6 +187,16 @@ TEST(Rule6Test, NothingIsCertainWithoutThePollItWaitedFor) {
   JudgeContext missing;
   missing.poll_missing = true;
   EXPECT_EQ(Decide(DeadPod(), {10, kRefused}, missing).verdict.certainty, kGuess);
+}
+
+// A pod that was force-deleted before the agent began may refuse: nobody ever tells of it.
+TEST(Rule6Test, ARefusalFromAnAddressThatNobodyIsKnownToHaveHeldIsNeverCertain) {
+  EvidenceBuilder known;
+  known.facts.in_pod_range = known.facts.pod_ranges_known = true;
+  known.Listed({.name = "catalog", .service = "shop/catalog"});
+  EXPECT_EQ(Decide(known, {10, kRefused}).verdict.destination, kDead);
+  EXPECT_EQ(Decide(known, {10, kRefused}).verdict.certainty, kGuess);
+  EXPECT_EQ(Decide(known, {10, kAbandoned}).verdict.certainty, kSure);
 }
 
 TEST(WantsTest, AFailureAtAWithdrawnPodWaitsForItsEnd) {
