@@ -103,8 +103,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (restored != nullptr) PHANTOMD_CHECK(restored->Replay(live.applied[i]).ok());
   }
   replayed.engine.Finish();
-  PHANTOMD_CHECK(testing::TextOf(*replayed.engine.MakeReport()) ==
-                 testing::TextOf(*live.engine.MakeReport()));
+  PHANTOMD_CHECK(phantomd::testing::TextOf(*replayed.engine.MakeReport()) ==
+                 phantomd::testing::TextOf(*live.engine.MakeReport()));
   if (restored != nullptr) {
     restored->Finish();
     CheckAllCounted(*restored, attempts);

@@ -32,10 +32,13 @@ Header SomeHeader(ByteSource& bytes) {
 }
 
 EdgePost RandomInputs::Next() {
-  const uint32_t step = bytes_.Choose(8);
-  const int64_t steps[] = {0,           0,       1'000'000,   50'000'000,
-                           kSecond / 2, kSecond, 4 * kSecond, 61 * kSecond};
-  now_ += steps[step];
+  // Mostly at once or soon: the engine keeps house every second.
+  constexpr int64_t kMilli = 1'000'000;
+  constexpr int64_t kSteps[16] = {0,           0,           0,           0,
+                                  0,           0,           kMilli,      kMilli,
+                                  kMilli,      50 * kMilli, 50 * kMilli, kSecond / 2,
+                                  kSecond / 2, kSecond,     4 * kSecond, 61 * kSecond};
+  now_ += kSteps[bytes_.Choose(16)];
   const auto from = [&](Edge edge, decltype(Input::value) value) {  // may have moved time on
     return EdgePost{edge, Input{now(), std::move(value)}};
   };
