@@ -20,6 +20,14 @@ void Departures::ExportRemnants(const std::function<void(LifecycleRemnant)>& sin
   std::sort(remnants.revisions.begin(), remnants.revisions.end(), [](const auto& a, const auto& b) {
     return std::tie(a.workload, a.revision) < std::tie(b.workload, b.revision);
   });
+  for (uint32_t slot = 1; slot < pods_.end() && !waiting_.empty(); ++slot) {
+    const PodRecord& pod = pods_[slot];
+    if (pod.handle == PodHandle::kNone || !pod.makes_up_for) continue;
+    const auto family = families_.find(pods_.Workload(slot));
+    if (family == families_.end() || family->second.waiting == 0) continue;
+    remnants.replacements.push_back(pods_.Uid(slot));
+  }
+  std::sort(remnants.replacements.begin(), remnants.replacements.end());
   sink(std::move(remnants));
   for (const auto& [id, entry] : entries_) {
     const WorkloadChange& change = entry.change;
@@ -56,6 +64,9 @@ void Departures::Restore(const DepartureRemnants& remnants) {
     if (slot == 0) continue;
     waiting_.push_back({slot, waiting.told});
     ++FamilyOf(slot).waiting;
+  }
+  for (const PodUid& uid : remnants.replacements) {
+    if (const uint32_t slot = pods_.Find(uid); slot != 0) pods_[slot].makes_up_for = true;
   }
   for (const DepartureRemnants::Revision& told : remnants.revisions) {
     const auto family = families_.find(told.workload);

@@ -36,6 +36,8 @@ struct DepartureRemnants {
   };
   std::vector<Waiting> waiting;
   std::vector<Revision> revisions;
+  // Of workloads with waiting departures: who made up for one already, by UID.
+  std::vector<PodUid> replacements;
 
   friend bool operator==(const DepartureRemnants&, const DepartureRemnants&) = default;
 };
