@@ -67,6 +67,9 @@ TEST(FlagsTest, EveryFlagReachesItsSetting) {
   EXPECT_EQ(flags.tls_cert + flags.tls_key + flags.tls_client_ca, "ckca");
   EXPECT_EQ(flags.metrics_listen, "");
   EXPECT_THAT(flags.admin_ports, ElementsAre(1, 65535));
+  EXPECT_EQ(Parsed({"--metrics_listen=[::1]:9479"}).metrics_listen, "[::1]:9479");
+  EXPECT_EQ(Parsed({"--metrics_listen=:0"}).metrics_listen, ":0");
+  EXPECT_THAT(Parsed({"--listen=[::1]:0"}).listen, ElementsAre("[::1]:0"));
   const Settings expected{.judgement_delay = std::chrono::seconds(1),
                           .max_hold = std::chrono::seconds(2),
                           .max_gap_hold = std::chrono::seconds(3),
@@ -90,7 +93,27 @@ TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {
       {{"--feed=file:"}, "--feed: file: is not a feed"},
       {{"--feed=none", "--feed=file:/x"}, "--feed: none excludes every other feed"},
       {{"--max_hold=soon"}, "--max_hold: \"soon\" is no duration"},
-      {{"--max_hold=-1s"}, "--max_hold: \"-1s\" is no duration"},
+      {{"--max_hold=-1s"}, "--max_hold: \"-1s\" is out of range: 0 to 87600h"},
+      {{"--horizon=1000000h"}, "--horizon: \"1000000h\" is out of range: 0 to 87600h"},
+      {{"--horizon=1ns"}, "--horizon: is shorter than --max_hold or --max_gap_hold"},
+      {{"--max_gap_hold=7h"}, "--horizon: is shorter than --max_hold or --max_gap_hold"},
+      {{"--judgement_delay=100h"}, "--judgement_delay: is longer than --max_hold"},
+      {{"--listen=127.0.0.1:99999"}, "--listen: \"127.0.0.1:99999\": a port is a number from 0"},
+      {{"--listen=unix:/a,127.0.0.1:abc"}, "--listen: \"127.0.0.1:abc\": a port is a number"},
+      {{"--listen=foo"}, "--listen: \"foo\": not of the form HOST:PORT"},
+      {{"--listen", ""}, "--listen: \"\": not of the form HOST:PORT"},
+      {{"--listen=::1:5555"}, "--listen: \"::1:5555\": an IPv6 address stands in brackets"},
+      {{"--listen=unix:"}, "--listen: \"unix:\": a socket's path has 1 to 107 bytes"},
+      {{"--metrics_listen=:99999"}, "--metrics_listen: \":99999\": a port is a number from 0"},
+      {{"--metrics_listen=nowhere"}, "--metrics_listen: \"nowhere\": not of the form HOST:PORT"},
+      {{"--metrics_listen", ""}, "--metrics_listen: \"\": not of the form HOST:PORT"},
+      {{"--tls_cert=c"}, "--tls_cert and --tls_key: TLS needs both a certificate and its key"},
+      {{"--tls_key=k"}, "--tls_cert and --tls_key: TLS needs both a certificate and its key"},
+      {{"--tls_client_ca=ca"}, "--tls_client_ca: a client CA needs --tls_cert and --tls_key"},
+      {{"--node_name", ""}, "--node_name: \"\" is no Node's name"},
+      {{"--node_name=a\nb"}, "is no Node's name"},
+      {{"--node_name=\xff"}, "\"--node_name=\\xff\" is not UTF-8 text"},
+      {{"--record", "/r\xff"}, "\"/r\\xff\" is not UTF-8 text"},
       {{"--horizon=0"}, "--horizon: 0 is too short"},
       {{"--pod_cidrs=10.0.0.0/99"}, "--pod_cidrs: not an address range: \"10.0.0.0/99\""},
       {{"--pod_cidrs=10.0.0.0/8,here"}, "--pod_cidrs: not an address range: \"here\""},
@@ -105,7 +128,10 @@ TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {
     const auto parsed = Parse(c.arguments);
     ASSERT_TRUE(std::holds_alternative<Leave>(parsed)) << c.named;
     EXPECT_EQ(std::get<Leave>(parsed).code, 2) << c.named;
-    EXPECT_THAT(std::get<Leave>(parsed).text, HasSubstr(c.named));
+    const std::string& text = std::get<Leave>(parsed).text;
+    EXPECT_THAT(text, HasSubstr(c.named));
+    EXPECT_THAT(text, ::testing::StartsWith("phantomd: "));
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   }
 }
 

@@ -4,16 +4,22 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <climits>
 #include <sstream>
 #include <utility>
 
 #include "agent/base/ip_addr.h"
+#include "agent/base/server_address.h"
 #include "agent/base/strings.h"
+#include "agent/base/utf8.h"
 
 namespace phantomd {
 namespace {
+
+constexpr size_t kLongestNodeName = 253;  // a DNS subdomain, as the API server demands
 
 std::string HostName() {
   char name[HOST_NAME_MAX + 1] = {};
@@ -66,6 +72,10 @@ void AddFeedFlags(CLI::App& app, Flags& flags, std::vector<std::string>& feeds) 
 void AddServeFlags(CLI::App& app, Flags& flags) {
   app.add_option("--listen", flags.listen, "Where gRPC is served: Unix sockets and TCP addresses")
       ->delimiter(',')
+      ->check([](const std::string& text) {
+        const auto address = ParseServerAddress(text);
+        return address.ok() ? std::string() : std::string(address.status().message());
+      })
       ->option_text("unix:PATH|HOST:PORT,... [unix:/run/phantomd/phantomd.sock]");
   app.add_option("--tls_cert", flags.tls_cert,
                  "PEM file: certificate for the TCP addresses, which are in clear text without it")
@@ -76,6 +86,11 @@ void AddServeFlags(CLI::App& app, Flags& flags) {
       ->option_text("FILE");
   app.add_option("--metrics_listen", flags.metrics_listen,
                  "Where /metrics is served over HTTP; none: nowhere")
+      ->check([](const std::string& text) {
+        const auto address = ParseHostPort(text);
+        return text == "none" || address.ok() ? std::string()
+                                              : std::string(address.status().message());
+      })
       ->option_text("[HOST]:PORT|none [:9479]");
   app.add_option("--record", flags.record,
                  "File for everything that the engine is told, for `phantomctl replay`; an old one "
@@ -110,6 +125,45 @@ void AddJudgingFlags(CLI::App& app, Flags& flags) {
       ->option_text("PORT,... [15000,9901,19000]");
 }
 
+Leave Wrong(const std::string& sentence) { return {2, "phantomd: " + sentence + "\n"}; }
+
+// Everything that a flag tells may end up in an answer or a label, which are text.
+std::string WhatIsNoText(int argc, const char* const* argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (!IsUtf8(argv[i])) return fmt::format("{:?} is not UTF-8 text", argv[i]);
+  }
+  return "";
+}
+
+// What is wrong with the flags taken together; empty: nothing.
+std::string WhatContradicts(const Flags& flags) {
+  if (flags.tls_cert.empty() != flags.tls_key.empty()) {
+    return "--tls_cert and --tls_key: TLS needs both a certificate and its key";
+  }
+  if (!flags.tls_client_ca.empty() && flags.tls_cert.empty()) {
+    return "--tls_client_ca: a client CA needs --tls_cert and --tls_key";
+  }
+  const bool is_name =
+      !flags.node_name.empty() && flags.node_name.size() <= kLongestNodeName &&
+      std::all_of(flags.node_name.begin(), flags.node_name.end(), [](unsigned char c) {
+        return std::isalnum(c) != 0 || c == '-' || c == '.' || c == '_';
+      });
+  if (!is_name) {
+    return fmt::format(
+        "--node_name: \"{}\" is no Node's name: 1 to {} letters, digits, dots and dashes",
+        flags.node_name, kLongestNodeName);
+  }
+  const Settings& s = flags.settings;
+  if (s.judgement_delay > s.max_hold) {
+    return "--judgement_delay: is longer than --max_hold, the longest that an attempt waits";
+  }
+  if (s.horizon < std::max(s.max_hold, s.max_gap_hold)) {
+    return "--horizon: is shorter than --max_hold or --max_gap_hold: what attempts wait for would "
+           "be forgotten before they are judged";
+  }
+  return "";
+}
+
 // Empty: all well. Else what is wrong.
 std::string TakeFeeds(const std::vector<std::string>& feeds, Flags& flags) {
   constexpr std::string_view kFile = "file:";
@@ -135,7 +189,9 @@ absl::StatusOr<Nanos> ParseDuration(std::string_view text) {
                                                                     {"s", 1'000'000'000},
                                                                     {"m", 60'000'000'000},
                                                                     {"h", 3'600'000'000'000}};
-  constexpr double kMost = 10.0 * 365 * 86400 * 1e9;  // ten years
+  constexpr double kMost = 10.0 * 365 * 86400 * 1e9;  // ten years, in hours below
+  const absl::Status out_of_range =
+      absl::InvalidArgumentError(fmt::format("\"{}\" is out of range: 0 to 87600h", text));
   const absl::Status wrong = absl::InvalidArgumentError(
       fmt::format("\"{}\" is no duration: a number and ns, us, ms, s, m or h", text));
   if (text == "0") return Nanos(0);
@@ -146,17 +202,19 @@ absl::StatusOr<Nanos> ParseDuration(std::string_view text) {
     double number = 0;
     const auto [end, error] =
         std::from_chars(rest.data(), rest.data() + rest.size(), number, std::chars_format::fixed);
-    if (error != std::errc() || number < 0) return wrong;
+    if (error == std::errc::result_out_of_range) return out_of_range;
+    if (error != std::errc()) return wrong;
     rest.remove_prefix(static_cast<size_t>(end - rest.data()));
     const size_t letters = std::min(rest.find_first_of("0123456789."), rest.size());
     const auto* unit = std::find_if(std::begin(kUnits), std::end(kUnits), [&](const auto& u) {
       return u.first == rest.substr(0, letters);
     });
     if (unit == std::end(kUnits)) return wrong;
+    if (number < 0) return out_of_range;
     sum += number * static_cast<double>(unit->second);
     rest.remove_prefix(letters);
   }
-  if (!(sum <= kMost)) return wrong;
+  if (!(sum <= kMost)) return out_of_range;
   return Nanos(static_cast<int64_t>(sum));
 }
 
@@ -175,16 +233,16 @@ std::variant<Flags, Leave> ParseFlags(int argc, const char* const* argv) {
   AddFeedFlags(app, flags, feeds);
   AddServeFlags(app, flags);
   AddJudgingFlags(app, flags);
+  if (const std::string wrong = WhatIsNoText(argc, argv); !wrong.empty()) return Wrong(wrong);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     std::ostringstream out, err;
-    const int code = app.exit(error, out, err) == 0 ? 0 : 2;
-    return Leave{code, code == 0 ? out.str() : err.str()};
+    if (app.exit(error, out, err) == 0) return Leave{0, out.str()};
+    return Wrong(error.what());
   }
-  if (const std::string wrong = TakeFeeds(feeds, flags); !wrong.empty()) {
-    return Leave{2, wrong + "\n"};
-  }
+  if (const std::string wrong = TakeFeeds(feeds, flags); !wrong.empty()) return Wrong(wrong);
+  if (const std::string wrong = WhatContradicts(flags); !wrong.empty()) return Wrong(wrong);
   if (flags.metrics_listen == "none") flags.metrics_listen.clear();
   return flags;
 }
