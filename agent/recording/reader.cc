@@ -17,6 +17,13 @@ namespace {
 
 constexpr size_t kReadBytes = 256 << 10;
 
+// The first Input is observed_ns and a Header, either of which may come first.
+bool MayBeginInput(char tag) {
+  constexpr char kVarint = 0, kLengthDelimited = 2;
+  return tag == (phantom::v1::Input::kObservedNsFieldNumber << 3 | kVarint) ||
+         tag == (phantom::v1::Input::kHeaderFieldNumber << 3 | kLengthDelimited);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordingReader>> RecordingReader::Open(const std::string& path) {
@@ -52,6 +59,12 @@ absl::StatusOr<std::optional<Input>> RecordingReader::NextRecord() {
     if (available() <= prefix) return Truncated();
     byte = static_cast<uint8_t>(buffer_[at_ + prefix]);
     length |= size_t{byte & 0x7Fu} << (7 * prefix);
+  }
+  if (inputs_ == 0) {
+    if (absl::Status read = Fill(prefix + 1); !read.ok()) return read;
+    if (available() > prefix && !MayBeginInput(buffer_[at_ + prefix])) {
+      return absl::InvalidArgumentError(fmt::format("{} is not a recording", name_));
+    }
   }
   if (length > kMaxRecordBytes) {
     return Rubbish(fmt::format("its length is {}, and the longest is {}", length, kMaxRecordBytes));

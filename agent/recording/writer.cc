@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <google/protobuf/io/coded_stream.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -21,10 +23,22 @@ constexpr size_t kBufferBytes = 256 << 10;
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<RecordWriter>> RecordWriter::Create(const std::string& path) {
-  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0640);
-  if (fd < 0) {
-    return absl::UnavailableError(
-        fmt::format("cannot write the recording {}: {}", path, std::strerror(errno)));
+  const auto cannot = [&path](const char* why) {
+    return absl::UnavailableError(fmt::format("cannot write the recording {}: {}", path, why));
+  };
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0640);
+  if (fd < 0) return cannot(std::strerror(errno));
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    // Two agents would write into each other's records: the file is emptied only by who has it
+    // alone. A filesystem that keeps no locks guards nothing.
+    const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (taken || ftruncate(fd, 0) != 0) {
+      const absl::Status status =
+          cannot(taken ? "another agent records to it" : std::strerror(errno));
+      close(fd);
+      return status;
+    }
   }
   return std::make_unique<RecordWriter>(fd, path);
 }

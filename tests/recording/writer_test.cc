@@ -73,6 +73,25 @@ TEST_F(RecordWriterTest, CreateEmptiesAnOldFile) {
   EXPECT_EQ(ReadAll(path).size(), 1u);
 }
 
+TEST_F(RecordWriterTest, SecondWriterOfAFileIsTurnedAwayAndTouchesNothing) {
+  const std::string path = PathOf("r");
+  auto first = *RecordWriter::Create(path);
+  first->Append(testing::EveryInput()[0]);
+  first->Flush();
+  const auto second = RecordWriter::Create(path);
+  ASSERT_FALSE(second.ok());
+  EXPECT_EQ(std::string(second.status().message()),
+            "cannot write the recording " + path + ": another agent records to it");
+  EXPECT_EQ(ReadAll(path).size(), 1u);
+  first.reset();
+  EXPECT_TRUE(RecordWriter::Create(path).ok());
+}
+
+TEST_F(RecordWriterTest, DeviceIsNobodysAlone) {
+  const auto first = RecordWriter::Create("/dev/null");
+  EXPECT_TRUE(RecordWriter::Create("/dev/null").ok());
+}
+
 TEST_F(RecordWriterTest, FolderThatDoesNotExistIsOneSentence) {
   const auto writer = RecordWriter::Create(PathOf("none/r"));
   EXPECT_THAT(std::string(writer.status().message()),
