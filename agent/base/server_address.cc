@@ -15,7 +15,7 @@ constexpr std::string_view kUnix = "unix:";
 constexpr size_t kLongestPath = sizeof(sockaddr_un::sun_path) - 1;
 
 absl::Status Wrong(std::string_view text, std::string_view what) {
-  return absl::InvalidArgumentError(fmt::format("\"{}\": {}", text, what));
+  return absl::InvalidArgumentError(fmt::format("{:?}: {}", text, what));
 }
 
 bool IsNameCharacter(char c) {

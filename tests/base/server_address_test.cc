@@ -39,6 +39,7 @@ TEST(ServerAddressTest, WhatIsWrongIsNamed) {
       {"", form},
       {"foo", form},
       {"a b:1", form},
+      {"näh:1", form},
       {"ho[st:1", form},
       {"[]:1", form},
       {"127.0.0.1:99999", port},

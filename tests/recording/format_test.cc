@@ -146,7 +146,7 @@ TEST_F(RecordingTest, DamageIsNamedWithTheOffsetOfItsRecord) {
 
 TEST_F(RecordingTest, TextFileIsNoRecording) {
   const Read read = ReadBack("this is a text file, not a recording");
-  EXPECT_EQ(read.status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(read.status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(read.status.message()), ::testing::EndsWith(" is not a recording"));
 }
 

@@ -150,7 +150,7 @@ std::string WhatContradicts(const Flags& flags) {
       });
   if (!is_name) {
     return fmt::format(
-        "--node_name: \"{}\" is no Node's name: 1 to {} letters, digits, dots and dashes",
+        "--node_name: {:?} is no Node's name: 1 to {} letters, digits, dots and dashes",
         flags.node_name, kLongestNodeName);
   }
   const Settings& s = flags.settings;
