@@ -104,7 +104,7 @@ Knowledge Core::knowledge() const {
           .held = held_,
           .ends = ends_,
           .lost = lost_,
-          .relists = Relists(),
+          .feeds = FeedsNow(),
           .late = late_.counts(),
           .departed = departed_};
 }

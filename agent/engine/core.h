@@ -80,7 +80,7 @@ class Core {
   void Count(const Attempt& attempt, const AttemptJudge::Decision& decision, BootTime at);
   void DecideEnd(EndQueue::Number number, BootTime at);
   void DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at);
-  std::map<Feed, uint64_t> Relists() const;
+  std::map<Feed, FeedTotals> FeedsNow() const;
   void CountLost(const std::string& what, uint64_t count);
   void KeepHouse(BootTime at);
   void Forget(BootTime horizon);
@@ -105,7 +105,7 @@ class Core {
   LateNews late_;
   LateNews late_before_start_;
   std::map<std::string, uint64_t> lost_;
-  std::map<Feed, uint64_t> relists_before_;  // those that no remembered gap tells of
+  std::map<Feed, FeedTotals> feeds_before_;  // what the lifecycle does not remember of them
   std::set<PodHandle> departed_;
   BootTime counting_since_;
   BootTime now_;

@@ -20,7 +20,7 @@ void Core::Export(const std::function<void(const Input&)>& sink) const {
                       .late = late_.counts(),
                       .mesh_cluster_votes = mesh_cluster_.votes(),
                       .mesh_cluster = std::string(mesh_cluster_.name()),
-                      .relists = Relists()};
+                      .feeds = FeedsNow()};
   std::vector<Counted> counted;
   bool first = true;
   ledger_.Export(lifecycle_, [&](Counted part) {
@@ -52,12 +52,14 @@ void Core::Export(const std::function<void(const Input&)>& sink) const {
   for (const auto& [number, held] : ends_.all()) tell(held);
 }
 
-std::map<Feed, uint64_t> Core::Relists() const {
-  std::map<Feed, uint64_t> relists = relists_before_;
+std::map<Feed, FeedTotals> Core::FeedsNow() const {
+  std::map<Feed, FeedTotals> feeds = feeds_before_;
   for (const Feed feed : {Feed::kPods, Feed::kSlices, Feed::kNodes}) {
-    relists[feed] += lifecycle_.feed(feed).relists;
+    const Lifecycle::FeedFacts facts = lifecycle_.feed(feed);
+    feeds[feed].relists += facts.relists;
+    feeds[feed].last_change = std::max(feeds[feed].last_change, facts.last_change);
   }
-  return relists;
+  return feeds;
 }
 
 void Core::On(const Restored& restored, BootTime) {
@@ -73,8 +75,9 @@ void Core::Restore(const EngineTotals& totals) {
   late_.Restore(totals.late);
   mesh_cluster_.Restore(totals.mesh_cluster_votes, totals.mesh_cluster);
   ledger_.Restore(totals.counted, lifecycle_);
-  for (const auto& [feed, relists] : totals.relists) {
-    relists_before_[feed] = relists - std::min(relists, lifecycle_.feed(feed).relists);
+  feeds_before_ = totals.feeds;
+  for (auto& [feed, before] : feeds_before_) {
+    before.relists -= std::min(before.relists, lifecycle_.feed(feed).relists);
   }
   // What telling the past again led to is replaced by what follows.
   silence_.Clear();

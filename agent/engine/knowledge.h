@@ -35,7 +35,7 @@ struct Knowledge {
   const HeldQueue& held;
   const EndQueue& ends;
   const std::map<std::string, uint64_t>& lost;
-  std::map<Feed, uint64_t> relists;
+  std::map<Feed, FeedTotals> feeds;
   const std::map<std::string, uint64_t>& late;
   const std::set<PodHandle>& departed;  // pods that connections were counted for
 };

@@ -37,8 +37,8 @@ StatusReport Status(const Knowledge& known) {
     const Lifecycle::FeedFacts facts = known.lifecycle.feed(feed);
     status.feeds.push_back({.feed = feed,
                             .synced = facts.synced,
-                            .last_change = facts.last_change,
-                            .relists = known.relists.at(feed),
+                            .last_change = known.feeds.at(feed).last_change,
+                            .relists = known.feeds.at(feed).relists,
                             .good_until = facts.good_until});
   }
   for (const auto& [id, entry] : known.proxies.all()) {

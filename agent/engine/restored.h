@@ -29,6 +29,14 @@
 
 namespace phantomd {
 
+// What a feed's status says that no change tells again.
+struct FeedTotals {
+  uint64_t relists = 0;
+  BootTime last_change;
+
+  friend bool operator==(const FeedTotals&, const FeedTotals&) = default;
+};
+
 // The first of all parts.
 struct EngineTotals {
   BootTime started;  // since when it has counted
@@ -40,7 +48,7 @@ struct EngineTotals {
   std::map<std::string, uint64_t> late;
   std::map<std::string, uint64_t> mesh_cluster_votes;
   std::string mesh_cluster;
-  std::map<Feed, uint64_t> relists;
+  std::map<Feed, FeedTotals> feeds;
   CountedTotals counted;
 
   friend bool operator==(const EngineTotals&, const EngineTotals&) = default;

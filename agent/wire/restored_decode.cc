@@ -84,8 +84,11 @@ EngineTotals DecodePart(const V1::Totals& message, const FieldPath& path) {
   out.counted.kept = message.connections_kept();
   out.counted.dropped = message.connections_dropped();
   out.counted.forget = message.forget();
-  out.relists =
-      DecodeCounts<Feed>(message.relists(), path, "relists", v1::FeedChange::Feed_IsValid);
+  for (int i = 0; i < message.feeds_size(); ++i) {
+    const FieldPath at(path, "feeds", i);
+    const auto feed = at.Enum<Feed>("feed", message.feeds(i).feed(), v1::FeedChange::Feed_IsValid);
+    out.feeds[feed] = {message.feeds(i).relists(), Boot(message.feeds(i).last_change_ns())};
+  }
   return out;
 }
 
@@ -150,6 +153,7 @@ LifecycleRemnant DecodePart(const V1::Departures& message, const FieldPath&) {
                              Wall(revision.newest_created_wall_ns()),
                              Boot(revision.newest_told_ns())});
   }
+  for (const std::string& uid : message.replacement_uids()) out.replacements.emplace_back(uid);
   return out;
 }
 

@@ -73,7 +73,12 @@ void EncodePart(const EngineTotals& totals, V1* restored) {
   out->set_connections_kept(totals.counted.kept);
   out->set_connections_dropped(totals.counted.dropped);
   out->set_forget(totals.counted.forget);
-  EncodeCounts(totals.relists, out->mutable_relists());
+  for (const auto& [feed, feed_totals] : totals.feeds) {
+    V1::Feed* added = out->add_feeds();
+    added->set_feed(static_cast<v1::FeedChange::Feed>(feed));
+    added->set_relists(feed_totals.relists);
+    added->set_last_change_ns(feed_totals.last_change.nanos());
+  }
 }
 
 void EncodePart(const HeldAttempt& held, V1* restored) {
@@ -143,6 +148,7 @@ void EncodeRemnant(const DepartureRemnants& remnants, V1* restored) {
     added->set_newest_created_wall_ns(revision.newest_created.nanos());
     added->set_newest_told_ns(revision.newest_told.nanos());
   }
+  for (const PodUid& uid : remnants.replacements) out->add_replacement_uids(WireText(uid.value()));
 }
 
 void EncodeRemnant(const ChangeRemnant& change, V1* restored) {

@@ -122,7 +122,7 @@ std::vector<RestoredPart> EveryRestoredPart(SampleValues& v) {
                              .late = {{v.Text("pod-"), v.U64()}},
                              .mesh_cluster_votes = {{v.Text("cluster-"), v.U64()}},
                              .mesh_cluster = v.Text("cluster-"),
-                             .relists = {{Feed::kSlices, v.U64()}},
+                             .feeds = {{Feed::kSlices, {v.U64(), v.Boot()}}},
                              .counted = {.by_class = {{DestinationClass::kReused, v.U64()}},
                                          .not_judged = {{Initiator::kIntercepted, v.U64()}},
                                          .kept = v.U64(),
@@ -152,7 +152,8 @@ std::vector<RestoredPart> EveryRestoredPart(SampleValues& v) {
                         .revisions = {{{v.Text("ns-"), v.Text("Kind"), v.Text("workload-")},
                                        v.Text("revision-"),
                                        v.Wall(),
-                                       v.Boot()}}}));
+                                       v.Boot()}},
+                        .replacements = {PodUid(v.Text("uid-"))}}));
   out.push_back(LifecycleRemnant(
       ChangeRemnant{.name = v.Text("ns/Deployment/"),
                     .workload = {v.Text("ns-"), v.Text("Kind"), v.Text("workload-")},
