@@ -17,14 +17,19 @@ bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
 
 // Nobody tells which Service was meant, and the address had, or before the horizon may have had,
 // another holder: the proxy may mean that one. It does if it listed the address before this one
-// came.
+// came. Of a withdrawn pod that matters only where a cluster listed the address: what a client
+// named means no Service.
 bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
-  if (chosen.destination != DestinationClass::kLive) return false;
+  const ClusterEvidence* listing = chosen.listing;
+  const bool by_cluster =
+      listing != nullptr && listing->belief.discovery != Discovery::kOriginalDst;
+  const bool matters = chosen.destination == DestinationClass::kLive ||
+                       (chosen.destination == DestinationClass::kWithdrawn && by_cluster);
+  if (!matters) return false;
   const size_t index = static_cast<size_t>(chosen.holder - evidence.address.holders.data());
-  if (MeaningUnder(chosen.listing, index, evidence) == Meaning::kMeant) return false;
+  if (MeaningUnder(listing, index, evidence) == Meaning::kMeant) return false;
   const bool listed_before =
-      chosen.listing != nullptr &&
-      chosen.listing->belief.first_seen < chosen.holder->tenancy.acquired.not_before;
+      listing != nullptr && listing->belief.first_seen < chosen.holder->tenancy.acquired.not_before;
   const AddressFacts& address = evidence.address;
   return address.other_holder_known || !address.history_complete || listed_before;
 }

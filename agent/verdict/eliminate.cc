@@ -34,6 +34,20 @@ bool SurelyLive(const Possibility& chosen, const Evidence& evidence) {
          !evidence.address.other_holder_known;
 }
 
+// One cluster that may have been used means the pod, of another nobody tells: counts may tell which
+// it was.
+bool MeaningsDiffer(const Possibilities& left, const Evidence& evidence) {
+  bool meant = false, not_told = false;
+  for (const Possibility& p : left) {
+    if (p.holder == nullptr || p.listing == nullptr) continue;
+    const size_t index = static_cast<size_t>(p.holder - evidence.address.holders.data());
+    const bool means_it = MeaningUnder(p.listing, index, evidence) == Meaning::kMeant;
+    meant |= means_it;
+    not_told |= !means_it;
+  }
+  return meant && not_told;
+}
+
 Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
                         const Attempt& attempt, const Evidence& evidence) {
   using Who = Possibility::Who;
@@ -50,7 +64,8 @@ Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
     const bool explained =
         std::any_of(evidence.listings.begin(), evidence.listings.end(),
                     [](const ClusterEvidence& listing) { return listing.held(); });
-    wants.poll = reused || (evidence.address.ever_held && !explained);
+    wants.poll =
+        reused || MeaningsDiffer(left, evidence) || (evidence.address.ever_held && !explained);
   }
   return wants;
 }
@@ -73,7 +88,10 @@ Judgement Eliminate(const Attempt& attempt, const Evidence& evidence, const Judg
   verdict.destination = chosen.destination;
   verdict.unknown_reason = chosen.unknown_reason;
   if (chosen.destination != DestinationClass::kUnknown) {
-    const bool certain = OneClass(left) && !NeverCertain(chosen, attempt, evidence, context);
+    // However it was, the answer would be the same, and none of the ways is one that we guess.
+    const bool certain = OneClass(left) && std::none_of(left.begin(), left.end(), [&](auto& p) {
+                           return NeverCertain(p, attempt, evidence, context);
+                         });
     verdict.certainty = certain ? Certainty::kCertain : Certainty::kInferred;
   }
   const Explanation explanation =

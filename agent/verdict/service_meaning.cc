@@ -45,11 +45,13 @@ Candidates Holding(const Evidence& evidence, BootTime syn) {
   return out;
 }
 
-// The latest removal explains it best.
+// The latest removal explains it best. A cluster without an assignment lists what clients ask for:
+// it had listed the address again.
 Candidates LatelyHolding(const Evidence& evidence, BootTime syn, Nanos dropped_memory) {
   Candidates out;
   for (const ClusterEvidence& cluster : evidence.listings) {
-    if (!cluster.held() && syn - cluster.belief.gone_by <= dropped_memory) out.push_back(&cluster);
+    if (cluster.held() || cluster.belief.discovery == Discovery::kOriginalDst) continue;
+    if (syn - cluster.belief.gone_by <= dropped_memory) out.push_back(&cluster);
   }
   SortBy(out, [](const auto& a, const auto& b) { return a.belief.gone_by > b.belief.gone_by; });
   return out;

@@ -210,5 +210,19 @@ TEST(Rule3Test, AClusterThatDroppedItLatelyMayHaveBeenUsedUnlessCountsTell) {
   EXPECT_EQ(Decide(known(-1), {69}).verdict.certainty, kSure) << "a minute later";
 }
 
+TEST(Rule3Test, LiveIsCertainOnlyIfEveryClusterThatMayHaveBeenUsedMeansThePod) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  known.Held({.pod = 2, .acquired = {6, 7}});
+  known.Listed({.name = "billing", .service = "shop/billing", .means = {{2, kMeant}}});
+  EXPECT_EQ(Decide(known, {10}).verdict.certainty, kSure);
+  known.Listed({.name = "pinned", .discovery = Discovery::kStatic});
+  EXPECT_EQ(Decide(known, {10}).verdict.destination, kLive);
+  EXPECT_EQ(Decide(known, {10}).verdict.certainty, kGuess);
+  EXPECT_FALSE(Decide(known, {10}).wants.poll);
+  known.answered_after = false;
+  EXPECT_TRUE(Decide(known, {10}).wants.poll) << "its counts may tell which was used";
+}
+
 }  // namespace
 }  // namespace phantomd::testing

@@ -172,6 +172,17 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EXPECT_EQ(Decide(second, {}).verdict.certainty, kSure);
 }
 
+// The cluster may mean the earlier holder: then the address was reused, not withdrawn.
+TEST(Rule6Test, WithdrawnWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {2, 2.2}});
+  known.Held({.pod = 2, .acquired = {2.5, 3}, .withdrawn = {4, 4.5}});
+  EXPECT_EQ(Decide(known, {}).verdict.certainty, kSure) << "a client named it";
+  known.Listed({.name = "pinned", .discovery = Discovery::kStatic});
+  EXPECT_EQ(Decide(known, {}).verdict.destination, kWithdrawn);
+  EXPECT_EQ(Decide(known, {}).verdict.certainty, kGuess);
+}
+
 TEST(Rule6Test, NothingBehindTheWatermarkIsCertain) {
   JudgeContext early;
   early.before_watermark = true;

@@ -31,6 +31,7 @@ void SimulatedProxy::Assign(size_t index, const Assignment& assignment) {
     if (!listed.insert(item.address).second) continue;
     Host& host = cluster.hosts[item.address];
     const Pod* before = std::exchange(host.pod, item.pod);
+    if (!host.since.is_set()) host.since = agenda_.now();
     host.assigned = true;
     if (before != item.pod) sink_(*this, cluster, item.address, before, item.pod);
   }
@@ -55,8 +56,10 @@ void SimulatedProxy::Drop(size_t index, const SocketAddr& address) {
   ClusterState& cluster = clusters_[index];
   const auto it = cluster.hosts.find(address);
   const Pod* pod = it->second.pod;
+  // Nothing was under way to a host that came and went in one burst of pushes.
+  const bool was_used = agenda_.now() - it->second.since > Span(1);
   cluster.hosts.erase(it);
-  dropped_.push_back({address, pod, index, agenda_.now()});
+  if (was_used) dropped_.push_back({address, pod, index, agenda_.now()});
   sink_(*this, cluster, address, pod, nullptr);
 }
 

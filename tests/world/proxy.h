@@ -31,6 +31,7 @@ class SimulatedProxy {
     bool failed_check = false;
     int failed_checks = 0;
     uint64_t connects = 0, failures = 0;
+    BootTime since;  // in the host set
     BootTime last_used;
   };
   struct ClusterState {

@@ -34,6 +34,7 @@ Scenario ReuseStorm() {
   s.cooldown = 0;
   s.reuses_last_freed = true;
   s.stops_after = 0.4;
+  s.stuck = 0.05;
   return s;
 }
 
@@ -41,6 +42,7 @@ Scenario SharedPool() {
   Scenario s = ReuseStorm();
   s.name = "shared_pool";
   s.shared_pool = true;
+  s.addresses_per_node = 7;
   s.reuses_last_freed = false;
   return s;
 }
@@ -116,14 +118,15 @@ Scenario Everything() {
   s.flaps = 1;
   s.moves = 1;
   s.jobs = 3;
-  s.node_losses = 0.12;
+  s.node_losses = 0.1;
   s.gaps = 0.5;
   s.proxy_restarts = 0.5;
   s.held = 0.3;
   s.dns = 0.15;
   s.original_dst = 0.15;
-  s.static_clusters = 0.2;
-  s.addresses_per_node = 16;
+  s.static_clusters = 0.1;
+  s.addresses_per_node = 9;
+  s.reuses_last_freed = true;
   s.cooldown = 1;
   s.nodes = 5;
   return s;

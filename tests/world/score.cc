@@ -10,6 +10,8 @@
 namespace phantomd::world {
 namespace {
 
+constexpr Nanos kReplacedWithin = std::chrono::seconds(10);
+
 size_t IndexOf(DestinationClass c) { return static_cast<size_t>(c); }
 
 bool NeedsCause(DestinationClass c) { return c == DestinationClass::kWithdrawn || IsPhantom(c); }
@@ -97,6 +99,10 @@ class Scorer {
     const Pod* stale =
         truth.destination == DestinationClass::kWithdrawn ? truth.holder : truth.meant;
     if (stale == nullptr || stale->departs_with == nullptr || !world_.EverTold(*stale)) return;
+    // In a gap, what came first and what replaced what is lost: a list has no order.
+    const BootTime left =
+        stale->deletion_requested.is_set() ? stale->deletion_requested : stale->died;
+    if (world_.GapWithin(left, left + kReplacedWithin)) return;
     const auto it = report_->rollout_of.find(said.last_holder.pod.uid);
     const std::string name = it == report_->rollout_of.end() ? "" : it->second;
     const bool same = SameChange(world_, *stale, name);

@@ -163,9 +163,9 @@ void Simulation::Died(const Pod& pod) {
   if (!pod.withdrawn) windows_.Withdrawn(pod, agenda_.now(), LivingProxies());
 }
 
-bool Simulation::InGap(BootTime t) const {
+bool Simulation::GapWithin(BootTime from, BootTime to) const {
   return std::any_of(feed_.gaps().begin(), feed_.gaps().end(),
-                     [t](const auto& gap) { return t >= gap.first && t <= gap.second; });
+                     [&](const auto& gap) { return to >= gap.first && from <= gap.second; });
 }
 
 }  // namespace phantomd::world

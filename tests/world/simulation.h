@@ -38,7 +38,8 @@ class Simulation : public Watcher {
   const std::deque<TrueAttempt>& attempts() const { return traffic_.attempts(); }
   const std::deque<Change>& changes() const { return deployer_.changes(); }
   const WindowBook& windows() const { return windows_; }
-  bool InGap(BootTime t) const;
+  bool InGap(BootTime t) const { return GapWithin(t, t); }
+  bool GapWithin(BootTime from, BootTime to) const;
   // The agent was told of it at some time: of others it cannot know whose they were.
   bool EverTold(const Pod& pod) const { return feed_.EverTold(pod.ref.uid); }
   const Cluster& cluster() const { return cluster_; }

@@ -128,7 +128,7 @@ bool Traffic::Choose(SimulatedProxy& proxy, Target& target) {
     ChooseOutside(target);
     return true;
   }
-  if (which > 0.965) {  // by the application itself, or through the proxy to what it names
+  if (which > 0.98) {  // by the application itself, or through the proxy to what it names
     if (!ChooseRemembered(proxy, random_.Any(cluster_.services()), target)) return false;
     const bool bypass = random_.Chance(0.6);
     target.initiator = bypass ? Initiator::kApplication : Initiator::kProxy;
