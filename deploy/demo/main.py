@@ -1,23 +1,25 @@
-"""The demo of phantomd; deploy/demo/run builds what it needs and starts it.
+"""The demo of phantomd; deploy/demo/run starts it.
 
 A rolling update whose endpoints reach a real Envoy late, seen by the client, by Envoy, by nftables
 and by phantomd, and what each of them missed.
 """
 
-import argparse
 import os
+import select
 import sys
+import threading
 import time
 
 import agent as agents
 import checks
+import command_line
 import observe
+import programs
 import report
 import scene as scenes
 import show
 import undo
 
-_ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 KEPT = (
     "pods.json",
     "endpointslices.json",
@@ -32,32 +34,11 @@ KEPT = (
 )
 
 
-def parse_arguments(arguments):
-    parser = argparse.ArgumentParser(
-        prog="deploy/demo/run",
-        description="Shows phantom connections and how phantomd counts them.",
-    )
-    parser.add_argument(
-        "--eds-delay",
-        type=float,
-        default=3.0,
-        metavar="SECONDS",
-        help="how late endpoint changes reach Envoy (default: 3)",
-    )
-    parser.add_argument(
-        "--keep", metavar="DIR", help="keep recording, logs and feeds in this folder"
-    )
-    parser.add_argument("--record", metavar="FILE", help="keep phantomd's recording as this file")
-    parser.add_argument(
-        "--build-dir",
-        default=os.path.join(_ROOT, "build"),
-        metavar="DIR",
-        help="where phantomd, phantomctl and Envoy are (default: build)",
-    )
-    options = parser.parse_args(arguments)
-    if not 0.2 <= options.eds_delay <= 20:
-        parser.error("--eds-delay must be between 0.2 and 20 seconds")
-    return options
+def check_machine():
+    if os.geteuid() != 0:
+        raise RuntimeError("must run as root: it makes network namespaces and loads BPF programs")
+    if not os.access("/sys/kernel/btf/vmlinux", os.R_OK):
+        raise RuntimeError("this kernel has no BTF (/sys/kernel/btf/vmlinux), which phantomd needs")
 
 
 def play(scene, agent):
@@ -71,12 +52,12 @@ def play(scene, agent):
     view = observe.of(scene)
     agent.wait_for_verdicts(plot.ended_wall_ns)
     scene.say("phantomd has judged every connection")
-    answers = checks.ask(agent)
     screens = {
         "rollouts": agent.text("rollouts"),
         "connections": agent.text("connections"),
         f"explain {plot.old[2].ip}": agent.text("explain", plot.old[2].ip),
     }
+    answers = checks.ask(scene, agent)
     agent.stop()
     checks.replay(agent, answers)
 
@@ -97,25 +78,40 @@ def keep(scene, options):
 
 
 def run(options):
+    check_machine()
+    command_line.check_places(options)
+    if not options.no_build:
+        programs.build(options.build_dir)
     began = time.monotonic()
 
     def say(text):
-        print(f"{time.monotonic() - began:5.1f} s  {text}", flush=True)
-
-    envoy = os.path.join(options.build_dir, "envoy/envoy/_bin/envoy")
-    with scenes.Scene(envoy, options.eds_delay, say) as scene:
-        agent = agents.Agent(scene, options.build_dir)
         try:
-            return play(scene, agent)
+            print(f"{time.monotonic() - began:5.1f} s  {text}")
+        except BrokenPipeError:
+            # The control plane speaks on a thread of its own; the main one notices by itself.
+            if threading.current_thread() is threading.main_thread():
+                raise
+
+    envoy = programs.find_envoy(options.build_dir)
+    phantomd = programs.find(options.build_dir, "phantomd")
+    phantomctl = programs.find(options.build_dir, "phantomctl")
+    with scenes.Scene(envoy, options.eds_delay, say) as scene:
+        try:
+            return play(scene, agents.Agent(scene, phantomd, phantomctl))
         finally:
-            if options.record:
-                scene.copy_out("phantomd.rec", options.record)
-            for name in KEPT if options.keep else ():
-                scene.copy_out(name, os.path.join(options.keep, os.path.basename(name)))
+            keep(scene, options)
+
+
+def nobody_reads():
+    """Whether the other end of standard output is closed."""
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)
+    return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def main():
-    options = parse_arguments(sys.argv[1:])
+    options = command_line.parse(sys.argv[1:])
+    sys.stdout.reconfigure(line_buffering=True)
     undo.raise_on_signals()
     try:
         return 0 if run(options) else 1
@@ -126,6 +122,10 @@ def main():
         )
         return 128 + interruption.number
     except (RuntimeError, OSError) as error:
+        if isinstance(error, BrokenPipeError) and nobody_reads():
+            error = "nobody reads the output any more; everything is removed"
+            # What is still in the buffer would fail once more at the interpreter's end.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         print(f"deploy/demo/run: {error}", file=sys.stderr)
         return 1
 

@@ -34,7 +34,7 @@ class ControlPlane:
         self._on_push = on_push
         self._pushes = 0
         self.last_pushed = []
-        self.removed_wall_ns = {}  # address -> when Envoy was first told of its removal
+        self.removed_ns = {}  # address -> when Envoy was first told of its removal (CLOCK_BOOTTIME)
         self._due = []  # (monotonic time, endpoints), in order
         self._kept = set()  # addresses that Envoy goes on believing in
         self._condition = threading.Condition()
@@ -66,7 +66,7 @@ class ControlPlane:
         self._pushes += 1
         addresses = [pod.ip for pod in pods]
         for gone in set(self.last_pushed) - set(addresses):
-            self.removed_wall_ns[gone] = time.time_ns()
+            self.removed_ns[gone] = time.clock_gettime_ns(time.CLOCK_BOOTTIME)
         for port in envoy_config.PORTS:
             _put(
                 envoy_config.eds_path(self.folder, port),

@@ -17,8 +17,9 @@ class PathView:
     slow: int  # ok, but after more than the half of a connect timeout
     stats: dict  # Envoy's counters of the cluster
     per_host: dict  # Envoy's host set: ip -> counters
-    syns: set  # witness: all connections that the proxy began
-    phantom_syns: set  # witness: those to dead addresses
+    syns: collections.Counter  # witness: all connections that the proxy began, by their ports
+    phantom_syns: collections.Counter  # witness: those to dead addresses
+    reached: set  # witness: those of phantom_syns that somebody answered
     refused: set  # witness: those answered by an RST
 
 
@@ -26,8 +27,7 @@ class PathView:
 class View:
     paths: dict  # "http", "tls" -> PathView
     access_log: list
-    control_syns: set
-    application_syns: set
+    application_syns: int
     icmp_packets: int
 
 
@@ -37,7 +37,7 @@ def of(scene):
     witness = scene.witness
     sets = {
         name: witness.connections(name)
-        for name in ("before", "after", "refused", "control", "application")
+        for name in ("before", "after", "reached", "refused", "application")
     }
     paths = {}
     for path, port in PATHS.items():
@@ -46,7 +46,9 @@ def of(scene):
         cluster = envoy_config.cluster_name(port)
 
         def to_port(name, port=port):
-            return {entry for entry in sets[name] if entry[3] == port}
+            return collections.Counter(
+                {entry: count for entry, count in sets[name].items() if entry[3] == port}
+            )
 
         paths[path] = PathView(
             ends=collections.Counter(call["end"] for call in mine),
@@ -54,10 +56,23 @@ def of(scene):
             slow=sum(call["ms"] > 500 for call in ok),
             stats=scene.sidecar.stats(cluster),
             per_host=scene.sidecar.hosts_of(cluster),
-            syns=to_port("before") | to_port("after"),
+            syns=to_port("before") + to_port("after"),
             phantom_syns=to_port("after"),
-            refused=to_port("refused"),
+            reached=set(to_port("reached")) & set(to_port("after")),
+            refused=set(to_port("refused")),
         )
     return View(
-        paths, scene.access_log(), sets["control"], sets["application"], witness.icmp_packets()
+        paths, scene.access_log(), sets["application"].total(), witness.icmp_packets()
+    )
+
+
+def phantom_syns(view):
+    """Those of both paths."""
+    return sum((path.phantom_syns for path in view.paths.values()), collections.Counter())
+
+
+def crash_refusals(view):
+    """Connections that were refused, but not by a dead address."""
+    return set().union(
+        *(path.refused - set(path.phantom_syns) for path in view.paths.values())
     )

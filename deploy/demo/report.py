@@ -4,9 +4,12 @@ import collections
 import textwrap
 
 import checks
+import observe
+from checks import plural
 
 WIDTH = 100
 _LABEL = 17
+_GAVE_UP = "gave up after 0.6 s"  # as the load generator calls a hasty caller's end
 
 
 def heading(text):
@@ -77,8 +80,8 @@ def _host_counters(path, dead):
 
 
 def _syns(path):
-    dead = len(path.phantom_syns)
-    return f"{len(path.syns)} connections begun, {dead} of them to dead addresses"
+    dead = path.phantom_syns.total()
+    return f"{path.syns.total()} connections begun, {dead} of them to dead addresses"
 
 
 def _phantomd(answers, path):
@@ -103,7 +106,7 @@ def addresses(plot, view, answers):
     heading("Connections that Envoy began after the pod behind the address was gone")
     titles = f"{'address':<14}{'its pod':<31}{'nftables':>9}{'phantomd':>9}"
     print(titles + "   DEAD and REUSED, by outcome")
-    seen = set().union(*(path.phantom_syns for path in view.paths.values()))
+    seen = observe.phantom_syns(view)
     for pod in plot.old:
         mine = [
             entry
@@ -113,7 +116,7 @@ def addresses(plot, view, answers):
         kinds = collections.Counter(
             f"{entry['destinationClass']} {entry.get('outcome', '-')}" for entry in mine
         )
-        counted = sum(entry[2] == pod.ip for entry in seen)
+        counted = sum(entry[2] == pod.ip for entry in seen.elements())
         row = f"{pod.ip:<14}{pod.name:<31}{counted:>9}{len(mine):>9}   "
         indent = " " * len(row)
         print(textwrap.fill(_counts(kinds), WIDTH, initial_indent=row, subsequent_indent=indent))
@@ -121,39 +124,70 @@ def addresses(plot, view, answers):
 
 def differences(plot, view, answers):
     heading("Why they differ")
-    http, tls = view.paths["http"], view.paths["tls"]
-    phantoms = {path: _phantoms_of(answers, path) for path in ("http", "tls")}
-    reached = {
-        path: sum(entry.get("outcome") == "ESTABLISHED" for entry in entries)
-        for path, entries in phantoms.items()
-    }
-    failed = {name: path.ends.total() - path.ends["ok"] for name, path in view.paths.items()}
-    stat = {name: path.stats.get for name, path in view.paths.items()}
-    lines = [
-        f"HTTP retries: {len(phantoms['http'])} phantoms, {failed['http']} failed calls. Envoy "
-        f"retried {stat['http']('upstream_rq_retry', 0)} times; where that helped, the caller saw a "
-        "slow 200 and the log has a 200 without a flag.",
-        f"Callers are not connections: {failed['tls']} TLS calls failed, {len(phantoms['tls'])} "
-        "connections were phantoms. One connect timeout ends every call that waits on that pool "
-        f"and worker ({stat['tls']('upstream_rq_pending_failure_eject', 0)} were ejected), and a "
-        "call that waits takes over a SYN already under way.",
-        f"Envoy counts failures, not phantoms: its {stat['tls']('upstream_cx_connect_fail', 0)} "
-        f"TLS connect failures include the {len(tls.refused - tls.phantom_syns)} refusals of a "
-        f"crashed container, and lack the {reached['tls']} phantoms that connected.",
-        f"The reused address connects: {reached['http']} HTTP and {reached['tls']} TLS connections "
-        f"reached {plot.thief.pod.workload.name}. {http.answered_by['inventory']} HTTP calls got "
-        f"its answer as 200, {tls.ends['wrong certificate']} TLS calls noticed by its certificate.",
-        "Counters die with the host: each dead one was dropped from Envoy's host set together with "
-        "its cx_connect_fail, when EDS removed it.",
-        f"Envoy does not see who has left: {tls.ends['gave up after 0.6 s']} TLS callers gave up "
-        "after 0.6 s; it went on connecting for them until its own timeout, and counts them with "
-        f"the others ({stat['tls']('upstream_cx_connect_attempts_exceeded', 0)} "
-        "connect_attempts_exceeded).",
-        f"Health checks do no harm: {len(view.control_syns)} of them by Envoy's main thread, some "
-        "to dead addresses, are PROXY_CONTROL and never judged.",
-    ]
-    for line in lines:
+    for line in _reasons(plot, view, answers):
         print(textwrap.fill(line, WIDTH, initial_indent="* ", subsequent_indent="  "))
+
+
+def _reasons(plot, view, answers):
+    """Only what happened: a small --eds-delay leaves some of it out."""
+    http, tls = view.paths["http"], view.paths["tls"]
+    phantoms = {path: len(_phantoms_of(answers, path)) for path in ("http", "tls")}
+    failed = {name: path.ends.total() - path.ends["ok"] for name, path in view.paths.items()}
+    stat = {
+        name: lambda key, stats=path.stats: stats.get("upstream_" + key, 0)
+        for name, path in view.paths.items()
+    }
+    if not any(phantoms.values()):
+        yield "No phantoms: Envoy was told of every departure in time."
+    if phantoms["http"]:
+        retried = stat["http"]("rq_retry")
+        yield (
+            f"HTTP retries: {plural(phantoms['http'], 'phantom')}, "
+            f"{plural(failed['http'], 'failed call')}. Envoy retried {plural(retried, 'time')}; "
+            "where that helped, the caller saw a slow 200 and the log has a 200 without a flag."
+        )
+    if phantoms["tls"]:
+        yield (
+            f"Callers are not connections: {plural(failed['tls'], 'failed TLS call')}, "
+            f"{plural(phantoms['tls'], 'phantom')}. One connect timeout ends every call that waits "
+            f"on that pool and worker ({stat['tls']('rq_pending_failure_eject')} were ejected), "
+            "and a call that waits takes over a SYN already under way."
+        )
+    refusals = len(tls.refused - set(tls.phantom_syns))
+    if refusals or tls.reached:
+        yield (
+            "Envoy counts failures, not phantoms: its "
+            f"{plural(stat['tls']('cx_connect_fail'), 'TLS connect failure')} include the "
+            f"{plural(refusals, 'refusal')} of a crashed container"
+            + (f", and lack the {_connected(tls)}." if tls.reached else ".")
+        )
+    if http.reached or tls.reached:
+        yield (
+            f"The reused address connects: {len(http.reached)} HTTP and {len(tls.reached)} TLS "
+            f"connections reached {plot.thief.pod.workload.name}. "
+            f"{plural(http.answered_by['inventory'], 'HTTP call')} got its answer as 200, "
+            f"{plural(tls.ends['wrong certificate'], 'TLS call')} noticed by its certificate."
+        )
+    if any(phantoms.values()):
+        yield (
+            "Counters die with the host: each dead one was dropped from Envoy's host set together "
+            "with its cx_connect_fail, when EDS removed it."
+        )
+    if tls.ends[_GAVE_UP]:
+        yield (
+            f"Envoy does not see who has left: {plural(tls.ends[_GAVE_UP], 'TLS caller')} "
+            f"{_GAVE_UP}; it went on connecting until its own timeout, and counts them with the "
+            f"others ({stat['tls']('cx_connect_attempts_exceeded')} connect_attempts_exceeded)."
+        )
+    yield (
+        f"Health checks do no harm: {answers.control_syns} by Envoy's main thread, "
+        f"{answers.control_phantom_syns} of them to dead addresses, are PROXY_CONTROL and "
+        "never judged."
+    )
+
+
+def _connected(path):
+    return plural(len(path.reached), "phantom") + " that connected"
 
 
 def verdicts(results):

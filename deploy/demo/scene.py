@@ -18,6 +18,7 @@ import kube
 import envoy_config
 import mesh
 import processes
+import remains
 import sidecar
 import turn
 import undo
@@ -55,6 +56,8 @@ class RunningPod:
         self.cgroup = cgroup
         self.pause = None
         self.server = None
+        self.connected_ns = None  # these three on CLOCK_BOOTTIME
+        self.withdrawn_ns = None
         self.died_ns = None
 
     @property
@@ -69,7 +72,7 @@ class Scene:
     """
 
     def __init__(self, envoy, eds_delay, say=lambda text: None):
-        self.prefix = f"phantomd-demo-{os.getpid()}"  # of all names, so that clean-up finds them
+        self.prefix = undo.PREFIX + str(os.getpid())  # of all names, so that clean-up finds them
         self.say = say
         self.node = hosts.Node(self.prefix, BLOCK)
         self._envoy = envoy
@@ -105,9 +108,13 @@ class Scene:
 
     def _open(self):
         self._turn.take(self.say)
+        for name in remains.remove():
+            self.say(f"removed what {name} left: its owner was killed")
         self._netns_dir_was_mounted = os.path.ismount(undo.NETNS_DIR)
         # The proxy and the application run under uids of their own and must get in.
         os.mkdir(self.folder, 0o755)
+        if not self._netns_dir_was_mounted:
+            remains.note_netns_mount(self.folder)
         os.mkdir(self.proxy_folder, 0o755)
         self.node.create()
         self.cluster = kube.Cluster(self.folder, POD_CIDR)
@@ -149,6 +156,7 @@ class Scene:
         """The pod gets its address: from here on it answers."""
         running.ip = ip
         self.node.attach(running.netns, ip)
+        running.connected_ns = boot_ns()
 
     def ready_pod(self, running, service=None):
         """The readiness probe passed: the pod is Ready and joins its service's slice."""
@@ -165,6 +173,7 @@ class Scene:
 
     def withdraw(self, running, service):
         """The pod's deletion is requested; its slice says terminating. It still answers."""
+        running.withdrawn_ns = boot_ns()
         running.pod.delete_requested()
         time.sleep(REPORT_DELAY / 4)
         self.cluster.tell_endpoints(service)

@@ -24,8 +24,29 @@ class Plot:
     crashed_ip: str
     load_began: float
     load_seconds: float = 0.0
+    told_ns: dict = None  # address -> when Envoy was told that it left (CLOCK_BOOTTIME)
     converged_wall_ns: int = 0  # Envoy applied the last EDS
     ended_wall_ns: int = 0
+
+    def told_after_end(self, pod):
+        """Seconds from an old pod's end until Envoy was told; negative: it was told before."""
+        return (self.told_ns[pod.ip] - pod.died_ns) / 1e9
+
+    def silent_seconds(self):
+        """The longest that Envoy believed in an address while nobody had it."""
+        took = self.thief.connected_ns
+        ends = [self.told_ns[pod.ip] for pod in self.old]
+        ends[2] = min(ends[2], took)
+        return max(end - pod.died_ns for pod, end in zip(self.old, ends)) / 1e9
+
+    def stolen_seconds(self):
+        """How long Envoy believed in the third address while another workload had it."""
+        return (self.told_ns[self.thief.ip] - self.thief.connected_ns) / 1e9
+
+    def withdrawn_seconds(self):
+        """The longest that Envoy believed in a pod that was terminating and still served."""
+        ends = [min(self.told_ns[pod.ip], pod.died_ns) for pod in self.old]
+        return max(end - pod.withdrawn_ns for pod, end in zip(self.old, ends)) / 1e9
 
 
 def set_up(scene):
@@ -56,7 +77,8 @@ def play(scene, old):
     _replace(scene, plot, 0, pre_stop=1.5)
     _replace(scene, plot, 1, pre_stop=0.1)
     plot.thief = scene.prepare_pod(scenes.INVENTORY)  # Pending until an address is free.
-    # On a busy machine the address may change hands later than a late Envoy is told: the story waits for it.
+    # On a busy machine the address may change hands later than a late Envoy is told: the story
+    # waits for it.
     late = scene.eds_delay >= 1.5
     with scene.control_plane.keep(OLD_IPS[2]) if late else contextlib.nullcontext():
         _replace(scene, plot, 2, pre_stop=0.1)
@@ -72,6 +94,7 @@ def play(scene, old):
     scene.stop_load()
     plot.load_seconds = time.monotonic() - plot.load_began
     plot.ended_wall_ns = time.time_ns()
+    plot.told_ns = dict(scene.control_plane.removed_ns)
     scene.say("the load has ended")
     return plot
 

@@ -73,7 +73,7 @@ class Sidecar:
         return body
 
     def http_requests(self):
-        """Requests that the HTTP listener has taken, those included whose caller went away before the answer."""
+        """Requests that the HTTP listener has taken, also those whose caller went away early."""
         return self._stats("http.outbound_0.0.0.0_8080.")["downstream_rq_total"]
 
     def stats(self, cluster):

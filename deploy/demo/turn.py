@@ -1,7 +1,7 @@
 """One scene at a time on a machine: an agent sees every proxy there, and names are reused.
 
 The lock is on a folder that is there anyway, so that no file of ours is left behind; it ends with
-its holder, however that ends.
+its holder, however that ends: children of the holder do not inherit it.
 """
 
 import fcntl

@@ -4,7 +4,8 @@ Everything the scene makes carries its prefix: network namespaces are named afte
 process that it starts lives below one cgroup of that name. So the clean-up needs no list that an
 interruption could leave incomplete: it ends the processes it finds in that cgroup (by pid),
 removes the namespaces of that name (their links, routes and nftables go with them), the cgroup,
-and the working folder.
+and the working folder. For the same reason the next scene can do it for one whose owner was killed
+(remains.py).
 """
 
 import contextlib
@@ -16,7 +17,8 @@ import subprocess
 import time
 
 NETNS_DIR = "/run/netns"
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PREFIX = "phantomd-demo-"  # of the names of all scenes; the owner's process id follows
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -28,7 +30,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def raise_on_signals():
-    """Turns the first SIGINT, SIGTERM or SIGHUP into Interrupted; later ones are ignored.
+    """Turns the first of the signals that ask for an end into Interrupted; later ones are ignored.
 
     The clean-up that follows takes a second or two, and a second Ctrl-C must not cut it short.
     """
@@ -65,7 +67,7 @@ def cgroup2_mount():
     )
 
 
-def _pids_below(cgroup):
+def pids_below(cgroup):
     pids = []
     for folder, _, files in os.walk(cgroup):
         if "cgroup.procs" in files:
@@ -80,7 +82,7 @@ def _pids_below(cgroup):
 def end_processes(cgroup, patience=10.0):
     """Ends every process below `cgroup` and waits until the last one is gone."""
     deadline = time.monotonic() + patience
-    while pids := _pids_below(cgroup):
+    while pids := pids_below(cgroup):
         for pid in pids:
             try:
                 os.kill(pid, signal.SIGKILL)

@@ -118,14 +118,42 @@ class InterruptedDemoTest(fixture.Case):
     def test_leaves_nothing_after_the_load(self):
         self.interrupt(signal.SIGTERM, "the load has ended")
 
+    def test_leaves_nothing_when_it_is_told_to_quit(self):
+        self.interrupt(signal.SIGQUIT, "webapp runs on")
+
+
+class UnreadDemoTest(fixture.Case):
+    def test_ends_with_one_sentence_when_its_reader_leaves(self):
+        before = fixture.leftovers()
+        demo = subprocess.Popen(
+            command(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        with demo:
+            demo.stdout.readline()
+            demo.stdout.close()
+            errors = demo.stderr.read()
+        self.assertEqual(
+            (demo.returncode, errors),
+            (1, "deploy/demo/run: nobody reads the output any more; everything is removed\n"),
+        )
+        self.assert_nothing_left(before)
+
 
 class UnprivilegedDemoTest(fixture.Case):
     def test_says_in_one_sentence_that_it_needs_root(self):
         with tempfile.TemporaryDirectory() as folder:
+            # Nobody but root may be able to reach the source tree.
             os.chmod(folder, 0o755)
-            script = shutil.copy(RUN, os.path.join(folder, "run"))
+            demo = os.path.join(folder, "deploy", "demo")
+            shutil.copytree(os.path.dirname(RUN), demo)
             done = subprocess.run(
-                ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", script],
+                [
+                    "setpriv",
+                    "--reuid=65534",
+                    "--regid=65534",
+                    "--clear-groups",
+                    os.path.join(demo, "run"),
+                ],
                 text=True,
                 capture_output=True,
             )

@@ -22,6 +22,7 @@ sys.path.insert(0, os.path.join(SOURCE_DIR, "deploy", "demo"))
 
 import agent as agents  # noqa: E402: the demo's modules, found by the line above
 import processes  # noqa: E402
+import programs  # noqa: E402
 import scene as scenes  # noqa: E402
 import turn  # noqa: E402
 import undo  # noqa: E402
@@ -32,7 +33,8 @@ def new_scene(eds_delay=EDS_DELAY):
 
 
 def new_agent(scene, name="phantomd"):
-    return agents.Agent(scene, BUILD_DIR, name)
+    phantomd, phantomctl = (programs.find(BUILD_DIR, what) for what in ("phantomd", "phantomctl"))
+    return agents.Agent(scene, phantomd, phantomctl, name)
 
 
 def _lines(*command):
