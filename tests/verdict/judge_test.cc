@@ -115,6 +115,18 @@ TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {
   EXPECT_EQ(Decide(attempt).verdict.holder_at_outcome, PodHandle::kNone);
 }
 
+TEST_F(JudgeTest, WhoStillHoldsTheAddressAtTheOutcomeIsNotNamedTwice) {
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  scene.At(10).Terminates("a").Slice("catalog", {}, {"a"});
+  scene.At(30).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  Learn();
+  const Verdict verdict = Decide(To("10.0.0.1", 15, 15.001, Outcome::kEstablished)).verdict;
+  EXPECT_EQ(verdict.destination, DestinationClass::kWithdrawn);
+  EXPECT_EQ(verdict.current_holder, lifecycle.FindPod(Scene::UidOf("a")));
+  EXPECT_EQ(verdict.holder_at_outcome, PodHandle::kNone);
+}
+
 TEST_F(JudgeTest, AnAdoptedSynIsJudgedOnlyIfTheIndexReachesBackThatFar) {
   scene.At(100).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
   scene.At(101).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
