@@ -109,6 +109,17 @@ def nobody_reads():
     return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
+def sentence(error):
+    """What went wrong, for the one who started the demo."""
+    if isinstance(error, BrokenPipeError) and nobody_reads():
+        # What is still in the buffer would fail once more at the interpreter's end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return "nobody reads the output any more; everything is removed"
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return error
+
+
 def main():
     options = command_line.parse(sys.argv[1:])
     sys.stdout.reconfigure(line_buffering=True)
@@ -122,11 +133,7 @@ def main():
         )
         return 128 + interruption.number
     except (RuntimeError, OSError) as error:
-        if isinstance(error, BrokenPipeError) and nobody_reads():
-            error = "nobody reads the output any more; everything is removed"
-            # What is still in the buffer would fail once more at the interpreter's end.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        print(f"deploy/demo/run: {error}", file=sys.stderr)
+        print(f"deploy/demo/run: {sentence(error)}", file=sys.stderr)
         return 1
 
 

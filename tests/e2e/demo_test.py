@@ -79,6 +79,15 @@ class DemoTest(fixture.Case):
         self.assert_nothing_left(self.before)
 
 
+class PromptEdsDemoTest(fixture.Case):
+    def test_every_check_holds_when_envoy_is_told_before_most_pods_end(self):
+        done = subprocess.run(command("--eds-delay", "0.2"), text=True, capture_output=True)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
+        self.assertIn("10.244.7.11: 0 connections after the pod's end", done.stdout)
+        self.assertNotRegex(done.stdout, r"\b1 phantoms")
+        self.assertNotIn("The reused address connects", done.stdout)
+
+
 class InterruptedDemoTest(fixture.Case):
     def interrupt(self, number, after):
         """Sends the signal, as a terminal does, once the demo's output has the line `after`."""
