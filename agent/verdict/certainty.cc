@@ -11,8 +11,7 @@ bool RestsOnSlices(DestinationClass destination) {
 
 // Its node may be gone: the API learns of that some 40 s later.
 bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
-  return NeverAnswered(attempt) && (chosen.destination == DestinationClass::kLive ||
-                                    chosen.destination == DestinationClass::kWithdrawn);
+  return NeverAnswered(attempt) && chosen.who == Possibility::Who::kPod;
 }
 
 // Nobody tells which Service was meant, and the address had, or before the horizon may have had,

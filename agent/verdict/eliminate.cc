@@ -56,7 +56,8 @@ Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
   const bool nobody = any([](const Possibility& p) { return p.who == Who::kNobody; });
   wants.pod_end = attempt.outcome != Outcome::kEstablished && nobody &&
                   any([](const Possibility& p) { return p.holder && p.holder->end_untold; });
-  wants.node_news = NeverAnswered(attempt) && chosen.destination == DestinationClass::kLive;
+  wants.node_news = NeverAnswered(attempt) && (chosen.destination == DestinationClass::kLive ||
+                                               chosen.destination == DestinationClass::kReused);
   if (attempt.initiator != Initiator::kApplication && evidence.proxy_known &&
       !evidence.answered_after && !SurelyLive(chosen, evidence)) {
     const bool reused =

@@ -45,6 +45,10 @@ Candidates Holding(const Evidence& evidence, BootTime syn) {
   return out;
 }
 
+// A connection that goes where no cluster leads any more comes this soon after the removal, if
+// another cluster counted one at the time: there were two then.
+constexpr Nanos kRetry = std::chrono::seconds(10);
+
 // The latest removal explains it best. A cluster without an assignment lists what clients ask for:
 // it had listed the address again.
 Candidates LatelyHolding(const Evidence& evidence, BootTime syn, Nanos dropped_memory) {
@@ -63,11 +67,11 @@ Candidates CandidateClusters(const Attempt& attempt, const Evidence& evidence,
                              Nanos dropped_memory) {
   if (attempt.initiator == Initiator::kApplication) return {nullptr};
   Candidates out = Holding(evidence, attempt.started);
+  const bool none_holds = out.empty();
   const bool counted =
       std::any_of(out.begin(), out.end(), [](auto* c) { return c->belief.connects_around > 0; });
-  if (counted) return out;
-  const bool none_holds = out.empty();
-  const Candidates lately = LatelyHolding(evidence, attempt.started, dropped_memory);
+  const Nanos memory = counted ? std::min(kRetry, dropped_memory) : dropped_memory;
+  const Candidates lately = LatelyHolding(evidence, attempt.started, memory);
   out.insert(out.end(), lately.begin(), lately.end());
   if (none_holds) out.push_back(nullptr);  // that none of them was used stays possible
   return out;

@@ -3,9 +3,10 @@
 //
 // The clusters that list ip:port around the SYN are the candidates. Where the proxy counts connects
 // per host, a cluster whose count stood still is out. A cluster that had dropped the address by
-// then may have been used as well (the connection was under way, or a retry), unless a count tells
-// that another was; it is the less credible. Example: clusters X and Y list the address, X counted
-// 0 connects between the polls around the SYN and Y counted 3: the connection went through Y.
+// then may have been used as well (the connection was under way, or a retry); it is the less
+// credible, and longer than some seconds after the removal a count of another one excludes it.
+// Example: clusters X and Y list the address, X counted 0 connects between the
+// polls around the SYN and Y counted 3: the connection went through Y.
 //
 // The application's own connections (BYPASS) go through no cluster.
 #pragma once

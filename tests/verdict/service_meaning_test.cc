@@ -188,7 +188,7 @@ TEST(Rule3Test, TheStaleHolderIsTheOneThatTheUsedClusterMeant) {
 
 // The address went from one Service to another, and this connection may have been a retry of the
 // first one's.
-TEST(Rule3Test, AClusterThatDroppedItLatelyMayHaveBeenUsedUnlessCountsTell) {
+TEST(Rule3Test, AClusterThatDroppedItLatelyMayHaveBeenUsed) {
   const auto known = [](int64_t connects) {
     EvidenceBuilder out;
     out.Held({.pod = 1, .released = {4, 5}});
@@ -206,7 +206,9 @@ TEST(Rule3Test, AClusterThatDroppedItLatelyMayHaveBeenUsedUnlessCountsTell) {
   };
   EXPECT_EQ(Decide(known(-1), {10}).verdict.destination, kLive);
   EXPECT_EQ(Decide(known(-1), {10}).verdict.certainty, kGuess);
-  EXPECT_EQ(Decide(known(1), {10}).verdict.certainty, kSure);
+  EXPECT_EQ(Decide(known(1), {10}).verdict.certainty, kGuess) << "there may have been two";
+  EXPECT_EQ(Decide(known(1), {19}).verdict.certainty, kSure) << "too late for a retry";
+  EXPECT_EQ(Decide(known(-1), {19}).verdict.certainty, kGuess);
   EXPECT_EQ(Decide(known(-1), {69}).verdict.certainty, kSure) << "a minute later";
 }
 

@@ -140,6 +140,20 @@ TEST(Rule6Test, ASilentPodIsNeverCertainlyAlive) {
   EXPECT_EQ(Decide(LivePod(), {10, kRefused}).verdict.certainty, kSure);
 }
 
+// It may be the node of the pod that got the address.
+TEST(Rule6Test, ASilentPodIsNeverCertainlyTheNewOwner) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  known.Held({.pod = 2, .acquired = {6, 7}});
+  known.Listed({.name = "catalog", .service = "shop/catalog", .means = {{1, kMeant}, {2, kNot}}});
+  EXPECT_EQ(Decide(known, {10, kEstablished}).verdict.certainty, kSure);
+  const Judgement silent = Decide(known, {10, kAbandoned});
+  EXPECT_EQ(silent.verdict.destination, kReused);
+  EXPECT_EQ(silent.verdict.certainty, kGuess);
+  EXPECT_TRUE(silent.wants.node_news);
+  EXPECT_EQ(Decide(known, {10, kAbandoned}, {.node_fell_silent = true}).verdict.destination, kDead);
+}
+
 TEST(Rule6Test, ANodeThatFellSilentTookItsPodsWithIt) {
   JudgeContext lost;
   lost.node_fell_silent = true;
