@@ -164,6 +164,7 @@ void Cluster::StoreNode(Node& node, bool ready, bool deleted) {
 void Cluster::RequestDeletion(Pod& pod, const Change* change, double grace) {
   if (!pod.exists || pod.deletion_requested.is_set()) return;
   pod.deletion_requested = agenda_.now();
+  pod.node_was_lost = !nodes_[pod.node].stored_ready;
   pod.stored.deletion_requested = ApiTime(agenda_.now(), api_skew_);
   if (pod.departs_with == nullptr) pod.departs_with = change;
   if (!pod.acquired.is_set() && !pod.has_netns) {  // no kubelet has begun with it

@@ -140,7 +140,10 @@ Pod* Deployer::AnyRunning() {
 const Change* Deployer::ChangeFor(const Pod& pod, Departure departure, const std::string& target,
                                   BootTime at, Nanos clock) {
   // What came first decides: whoever deletes the pod of a lost node only cleans up.
-  if (departure != Departure::kEviction && !cluster_.nodes()[pod.node].stored_ready) {
+  const bool lost_first = pod.deletion_requested.is_set()
+                              ? pod.node_was_lost
+                              : !cluster_.nodes()[pod.node].stored_ready;
+  if (departure != Departure::kEviction && lost_first) {
     return ChangeFor(pod, Departure::kEviction, pod.ref.revision, at, clock);
   }
   for (auto it = changes_.rbegin(); it != changes_.rend(); ++it) {

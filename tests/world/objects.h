@@ -96,6 +96,7 @@ struct Pod {
   PodChange stored;
   bool exists = false;
   BootTime deletion_requested;  // unset: not
+  bool node_was_lost = false;   // for the API server, when its deletion was requested
   BootTime status_until;        // the kubelet's last status update arrives then; updates keep order
   std::map<const Service*, bool> listed;  // ready or not, where a slice lists it
   bool was_in_service = false;

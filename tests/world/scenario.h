@@ -14,6 +14,7 @@ struct Limits {
   double recall = 0.97;
   double inferred_share = 0.05;
   double attribution = 0.97;
+  double window_true = 0.97;
 };
 
 struct Scenario {

@@ -226,7 +226,7 @@ std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double
   at_least("causes right", tally.causes, 0.99);
   at_least("rollout attribution", tally.attribution, limits.attribution);
   at_least("window ends within 50 ms", tally.window_narrow, 0.80);
-  at_least("window ends inside their half-width", tally.window_true, 0.97);
+  at_least("window ends inside their half-width", tally.window_true, limits.window_true);
   return out;
 }
 
