@@ -1,117 +1,109 @@
 #include "agent/serve/metrics_server.h"
 
 #include <fmt/format.h>
-#include <netdb.h>
-#include <prometheus/collectable.h>
-#include <prometheus/exposer.h>
+#include <poll.h>
+#include <prometheus/text_serializer.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <exception>
-#include <system_error>
-#include <thread>
+#include <cerrno>
+#include <cstring>
+#include <list>
 #include <utility>
 #include <vector>
 
+#include "agent/base/strings.h"
+#include "agent/serve/http_connection.h"
 #include "agent/serve/metrics.h"
 
 namespace phantomd {
 namespace {
 
-class ReportSource final : public prometheus::Collectable {
- public:
-  ReportSource(const Published<Report>& report, const Published<AgentHealth>& health)
-      : report_(report), health_(health) {}
+using Steady = std::chrono::steady_clock;
 
-  std::vector<prometheus::MetricFamily> Collect() const override {
-    return CollectMetrics(*report_.Get(), *health_.Get());
-  }
+constexpr int kNoDescriptorMillis = 100;
 
- private:
-  const Published<Report>& report_;
-  const Published<AgentHealth>& health_;
+struct Open {
+  Open(int fd, Steady::time_point until) : connection(fd), until(until) {}
+  HttpConnection connection;
+  HttpConnection::Wants wants = HttpConnection::Wants::kRead;
+  const Steady::time_point until;  // it is cut off then
 };
 
-// The HTTP library throws when it cannot listen and does not say why.
-std::unique_ptr<prometheus::Exposer> TryListen(const std::string& address) {
-  try {
-    return std::make_unique<prometheus::Exposer>(address);
-  } catch (const std::exception&) {
-    return nullptr;
-  }
+short EventsFor(HttpConnection::Wants wants) {
+  return wants == HttpConnection::Wants::kWrite ? POLLOUT : POLLIN;
 }
 
-// "[::1]:9479" -> "::1"; of ":9479" the loopback address, on which that listens too.
-std::string HostOf(const std::string& address) {
-  std::string host = address.substr(0, address.rfind(':'));
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  return host.empty() ? "127.0.0.1" : host;
-}
-
-// Connects and closes, without waiting for either.
-void Knock(const std::string& host, int port) {
-  const addrinfo hints{.ai_flags = AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return;
-  const int fd = socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd >= 0) {
-    connect(fd, found->ai_addr, found->ai_addrlen);
-    close(fd);
-  }
-  freeaddrinfo(found);
+// Until the first of them is to be cut off; -1: for ever. They are in the order of their beginning.
+int MillisUntil(const std::list<Open>& open) {
+  if (open.empty()) return -1;
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(open.front().until - Steady::now());
+  return std::max(0, static_cast<int>(left.count()));
 }
 
 }  // namespace
 
-MetricsServer::MetricsServer(std::unique_ptr<prometheus::Exposer> exposer,
-                             std::shared_ptr<prometheus::Collectable> source, std::string host)
-    : host_(std::move(host)), source_(std::move(source)), exposer_(std::move(exposer)) {
-  exposer_->RegisterCollectable(source_);
+MetricsServer::MetricsServer(TcpListener listener, int stop_fd, std::function<std::string()> page)
+    : listener_(std::move(listener)), stop_fd_(stop_fd), page_(std::move(page)) {
+  thread_ = std::thread([this] { Serve(); });
 }
 
-// The library looks whether it is to end when somebody connects, else every two seconds: a knock
-// spares the agent that wait.
 MetricsServer::~MetricsServer() {
-  std::atomic<bool> ended{false};
-  std::thread knocks;
-  try {
-    knocks = std::thread([&ended, host = host_, port = port()] {
-      while (!ended) {
-        Knock(host, port);
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      }
-    });
-  } catch (const std::system_error&) {
-    // No thread to be had: it ends at its own pace.
-  }
-  exposer_.reset();
-  ended = true;
-  if (knocks.joinable()) knocks.join();
+  eventfd_write(stop_fd_, 1);
+  thread_.join();
+  close(stop_fd_);
 }
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     const std::string& address, const Published<Report>& report,
     const Published<AgentHealth>& health) {
-  std::unique_ptr<prometheus::Exposer> exposer;
-  if (address.starts_with(":")) {
-    // The library's "+port" is both address families; a machine without IPv6 has only the other.
-    exposer = TryListen("+" + address.substr(1));
-    if (exposer == nullptr) exposer = TryListen(address.substr(1));
-  } else {
-    exposer = TryListen(address);
-  }
-  if (exposer == nullptr) {
+  const auto cannot = [&address](std::string_view why) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: cannot serve metrics there: the address is in use, not of this machine or "
-                    "not HOST:PORT",
-                    address));
-  }
-  return std::unique_ptr<MetricsServer>(new MetricsServer(
-      std::move(exposer), std::make_shared<ReportSource>(report, health), HostOf(address)));
+        fmt::format("{}: cannot serve metrics there: {}", address, why));
+  };
+  const absl::StatusOr<HostPort> where = ParseHostPort(address);
+  if (!where.ok()) return cannot(FromAbsl(where.status().message()));
+  absl::StatusOr<TcpListener> listener = TcpListener::Listen(*where);
+  if (!listener.ok()) return cannot(FromAbsl(listener.status().message()));
+  const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (stop_fd < 0) return cannot(std::strerror(errno));
+  return std::unique_ptr<MetricsServer>(
+      new MetricsServer(*std::move(listener), stop_fd, [&report, &health] {
+        return prometheus::TextSerializer().Serialize(CollectMetrics(*report.Get(), *health.Get()));
+      }));
 }
 
-int MetricsServer::port() const { return exposer_->GetListeningPorts().front(); }
+void MetricsServer::Serve() {
+  std::list<Open> open;
+  while (true) {
+    std::vector<pollfd> fds = {
+        {.fd = stop_fd_, .events = POLLIN},
+        // A negative one is passed over.
+        {.fd = open.size() < kMostConnections ? listener_.fd() : -1, .events = POLLIN}};
+    for (const Open& one : open) {
+      fds.push_back({.fd = one.connection.fd(), .events = EventsFor(one.wants)});
+    }
+    poll(fds.data(), fds.size(), MillisUntil(open));
+    if (fds[0].revents != 0) return;
+    auto at = open.begin();
+    for (size_t i = 2; i < fds.size(); ++i) {
+      const auto one = at++;
+      if (fds[i].revents != 0) one->wants = one->connection.Step(page_);
+      if (one->wants == HttpConnection::Wants::kNothing || Steady::now() >= one->until) {
+        open.erase(one);
+      }
+    }
+    if (fds[1].revents == 0) continue;
+    const int fd = accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      open.emplace_back(fd, Steady::now() + kPatience);
+    } else if (errno == EMFILE || errno == ENFILE) {
+      // The process has no descriptor to spare, and the listener stays readable: not at full speed.
+      poll(fds.data(), 1, kNoDescriptorMillis);
+    }
+  }
+}
 
 }  // namespace phantomd

@@ -1,41 +1,48 @@
 // MetricsServer: /metrics over HTTP, from the last published report.
 //
-// Thread-compatible; scrapes run in its own threads.
+// One thread serves all connections, none of which can keep the others waiting: a peer that has not
+// taken its answer after kPatience is cut off. Why no HTTP library: the one that prometheus-cpp
+// brings speaks no IPv6 as Debian builds it, and waits up to two seconds before it ends.
+//
+// Thread-compatible.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "absl/status/statusor.h"
 #include "agent/base/published.h"
 #include "agent/engine/report.h"
 #include "agent/serve/agent_health.h"
-
-namespace prometheus {
-class Collectable;
-class Exposer;
-}  // namespace prometheus
+#include "agent/serve/tcp_listener.h"
 
 namespace phantomd {
 
 class MetricsServer {
  public:
-  // `address` is "host:port", ":port" for all addresses of the machine; port 0: one that is free.
-  // What is read must outlive the server.
+  static constexpr std::chrono::seconds kPatience{10};  // Prometheus gives up after as long
+  static constexpr size_t kMostConnections = 64;        // more wait in the kernel's queue
+
+  // `address` is "host:port", "[ipv6]:port" or ":port" for all addresses of the machine; port 0:
+  // one that is free. What is read must outlive the server.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& address,
                                                               const Published<Report>& report,
                                                               const Published<AgentHealth>& health);
   ~MetricsServer();
 
-  int port() const;
+  int port() const { return listener_.port(); }
 
  private:
-  MetricsServer(std::unique_ptr<prometheus::Exposer> exposer,
-                std::shared_ptr<prometheus::Collectable> source, std::string host);
+  MetricsServer(TcpListener listener, int stop_fd, std::function<std::string()> page);
+  void Serve();
 
-  const std::string host_;  // where it can be reached from here
-  std::shared_ptr<prometheus::Collectable> source_;
-  std::unique_ptr<prometheus::Exposer> exposer_;
+  const TcpListener listener_;
+  const int stop_fd_;  // an eventfd: readable once the thread is to end
+  const std::function<std::string()> page_;
+  std::thread thread_;
 };
 
 }  // namespace phantomd

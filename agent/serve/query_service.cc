@@ -8,6 +8,7 @@
 #include "agent/serve/connection_tail.h"
 #include "agent/serve/filter.h"
 #include "agent/serve/request_time.h"
+#include "agent/serve/watch_begun.h"
 #include "agent/wire/report_wire.h"
 
 namespace phantomd {
@@ -25,9 +26,28 @@ grpc::Status ToGrpc(const absl::Status& status) {
 
 grpc::Status Stopping() { return {grpc::StatusCode::UNAVAILABLE, "the agent is stopping"}; }
 
+// "fd00::1:80" is an address, and may be meant as one with a port.
+bool MayEndInAPort(std::string_view text) {
+  const size_t colon = text.rfind(':');
+  return SocketAddr::Parse(fmt::format("[{}]{}", text.substr(0, colon), text.substr(colon))).ok();
+}
+
+// "10.0.0.1", "10.0.0.1:80", "fd00::a", "[fd00::1]", "[fd00::1]:80".
 absl::StatusOr<SocketAddr> ParseAddress(const std::string& text) {
-  if (const auto ip = IpAddr::Parse(text); ip.ok()) return SocketAddr{.ip = *ip};
+  if (const auto ip = IpAddr::Parse(text); ip.ok()) {
+    if (text.find(':') != std::string::npos && MayEndInAPort(text)) {
+      const size_t colon = text.rfind(':');
+      return absl::InvalidArgumentError(
+          fmt::format("address: \"{}\" may be an address or one with a port: write [{}] or [{}]{}",
+                      text, text, text.substr(0, colon), text.substr(colon)));
+    }
+    return SocketAddr{.ip = *ip};
+  }
   if (const auto address = SocketAddr::Parse(text); address.ok()) return *address;
+  if (text.size() > 2 && text.front() == '[' && text.back() == ']') {
+    const auto ip = IpAddr::Parse(text.substr(1, text.size() - 2));
+    if (ip.ok() && !ip->is_v4()) return SocketAddr{.ip = *ip};
+  }
   return absl::InvalidArgumentError(
       fmt::format("address: \"{}\" is neither an IP address nor IP:PORT", text));
 }
@@ -75,8 +95,10 @@ grpc::Status QueryService::WatchConnections(
   if (!filter.ok()) return ToGrpc(filter.status());
   std::shared_ptr<const Report> report = sources_.report.Get();
   ConnectionTail tail(*report);
+  context->AddInitialMetadata(kWatchBegun, "1");
   writer->SendInitialMetadata();
   while (!context->IsCancelled()) {
+    if (stopping_) return Stopping();
     report = sources_.report.GetNewer(report, kCancelCheck);
     const ConnectionTail::News news = tail.Next(*report);
     pb::WatchConnectionsResponse event;
@@ -107,6 +129,9 @@ grpc::Status QueryService::ExplainAddress(grpc::ServerContext* context,
   if (request->has_time()) {
     const auto time = RequestTime("time", request->time(), report->offset);
     if (!time.ok()) return ToGrpc(time.status());
+    if (*time == BootTime::Max() || *time == BootTime::Min()) {
+      return ToGrpc(absl::InvalidArgumentError("time: lies beyond the years 1678 to 2262"));
+    }
     question->time = *time;
   }
   std::future<AddressExplanation> answer = question->answer.get_future();

@@ -7,6 +7,7 @@
 // Thread-safe: gRPC calls it from its own threads.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include "agent/base/boot_time.h"
@@ -29,6 +30,9 @@ class QueryService final : public phantom::v1::PhantomService::Service {
  public:
   QueryService(AnswerSources sources, Nanos explain_deadline)
       : sources_(sources), explain_deadline_(explain_deadline) {}
+
+  // From now on watchers are told that the agent is stopping.
+  void Stop() { stopping_ = true; }
 
   grpc::Status GetStatus(grpc::ServerContext* context, const phantom::v1::GetStatusRequest* request,
                          phantom::v1::Status* response) override;
@@ -59,6 +63,7 @@ class QueryService final : public phantom::v1::PhantomService::Service {
  private:
   const AnswerSources sources_;
   const Nanos explain_deadline_;
+  std::atomic<bool> stopping_ = false;
 };
 
 }  // namespace phantomd

@@ -1,6 +1,7 @@
 #include "agent/serve/server.h"
 
 #include <fmt/format.h>
+#include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/health_check_service_interface.h>
@@ -9,26 +10,16 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
-#include <fstream>
-#include <iterator>
+#include <utility>
 
+#include "agent/base/server_address.h"
+#include "agent/serve/pem.h"
 #include "agent/serve/unix_socket.h"
 
 namespace phantomd {
 namespace {
 
-constexpr char kUnix[] = "unix:";
 constexpr mode_t kSocketMask = 0117;  // sockets are made with mode 0660
-
-absl::StatusOr<std::string> ReadPem(const char* what, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string out{std::istreambuf_iterator<char>(file), {}};
-  if (!file.good() && !file.eof()) out.clear();
-  if (out.empty()) {
-    return absl::FailedPreconditionError(fmt::format("{} {}: cannot be read", what, path));
-  }
-  return out;
-}
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
     const PhantomServer::Options& options) {
@@ -41,14 +32,12 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
     }
     return grpc::InsecureServerCredentials();
   }
-  const auto cert = ReadPem("TLS certificate", options.tls_cert);
-  if (!cert.ok()) return cert.status();
-  const auto key = ReadPem("TLS key", options.tls_key);
-  if (!key.ok()) return key.status();
+  const auto identity = ReadIdentity(options.tls_cert, options.tls_key);
+  if (!identity.ok()) return identity.status();
   grpc::SslServerCredentialsOptions tls;
-  tls.pem_key_cert_pairs.push_back({*key, *cert});
+  tls.pem_key_cert_pairs.push_back({identity->key, identity->certificate});
   if (!options.tls_client_ca.empty()) {
-    const auto ca = ReadPem("TLS client CA", options.tls_client_ca);
+    const auto ca = ReadCertificates("TLS client CA", options.tls_client_ca);
     if (!ca.ok()) return ca.status();
     tls.pem_root_certs = *ca;
     tls.client_certificate_request = GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY;
@@ -56,9 +45,13 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> TcpCredentials(
   return grpc::SslServerCredentials(tls);
 }
 
-// gRPC's own lines are for its developers; what goes wrong is said by us, once.
+// The libraries' own lines are for their developers; what goes wrong is said by us, once.
 void QuietLibraryLog() {
   gpr_set_log_function([](gpr_log_func_args* args) { spdlog::debug("grpc: {}", args->message); });
+  google::protobuf::SetLogHandler(
+      [](google::protobuf::LogLevel, const char*, int, const std::string& message) {
+        spdlog::debug("protobuf: {}", message);
+      });
 }
 
 }  // namespace
@@ -79,17 +72,21 @@ absl::StatusOr<std::unique_ptr<PhantomServer>> PhantomServer::Start(const Option
   // Two agents on one TCP port would share its connections at random.
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
   builder.RegisterService(&out->service_);
-  std::vector<int> selected(options.listen.size(), 0);
-  for (size_t i = 0; i < options.listen.size(); ++i) {
-    const std::string& address = options.listen[i];
-    const bool is_unix = address.starts_with(kUnix);
+  std::vector<ServerAddress> addresses;
+  for (const std::string& text : options.listen) {
+    absl::StatusOr<ServerAddress> address = ParseServerAddress(text);
+    if (!address.ok()) return address.status();
+    addresses.push_back(*std::move(address));
+  }
+  std::vector<int> selected(addresses.size(), 0);
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    const bool is_unix = addresses[i].is_unix();
     if (is_unix) {
-      if (absl::Status claimed = ClaimUnixSocket(address.substr(sizeof(kUnix) - 1));
-          !claimed.ok()) {
+      if (absl::Status claimed = ClaimUnixSocket(addresses[i].unix_path); !claimed.ok()) {
         return claimed;
       }
     }
-    builder.AddListeningPort(address, is_unix ? grpc::InsecureServerCredentials() : *tcp,
+    builder.AddListeningPort(options.listen[i], is_unix ? grpc::InsecureServerCredentials() : *tcp,
                              &selected[i]);
   }
   const mode_t former = umask(kSocketMask);
@@ -102,7 +99,7 @@ absl::StatusOr<std::unique_ptr<PhantomServer>> PhantomServer::Start(const Option
           "{}: cannot listen there: the address is in use, not of this machine or not allowed",
           options.listen[i]));
     }
-    if (!options.listen[i].starts_with(kUnix)) out->ports_.push_back(selected[i]);
+    if (!addresses[i].is_unix()) out->ports_.push_back(selected[i]);
   }
   if (out->server_ == nullptr) return absl::InternalError("the gRPC server did not start");
   out->server_->GetHealthCheckService()->SetServingStatus(
@@ -111,8 +108,10 @@ absl::StatusOr<std::unique_ptr<PhantomServer>> PhantomServer::Start(const Option
 }
 
 PhantomServer::~PhantomServer() {
-  // Watchers see the cancellation; nothing is worth waiting for.
-  if (server_ != nullptr) server_->Shutdown(std::chrono::system_clock::now());
+  if (server_ == nullptr) return;
+  // Watchers are told the reason; who does not read it is not waited for longer than this.
+  service_.Stop();
+  server_->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));
 }
 
 }  // namespace phantomd

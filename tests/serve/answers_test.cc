@@ -144,6 +144,10 @@ TEST(AnswerConnectionsTest, FilterAndTimesNarrowTheList) {
   pb::ListConnectionsRequest for_ever;
   for_ever.mutable_end_time()->set_seconds(253402300799);  // the year 9999
   EXPECT_EQ(Ask(report, for_ever).connections_size(), 3);
+
+  pb::ListConnectionsRequest never;
+  never.mutable_start_time()->set_seconds(253402300799);
+  EXPECT_EQ(Ask(report, never).connections_size(), 0);
 }
 
 TEST(AnswerConnectionsTest, BadRequestsAreNamed) {

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "agent/base/strings.h"
 #include "tests/serve/test_server.h"
 #include "tests/wire/sample_report.h"
 
@@ -101,7 +102,7 @@ TEST_F(ListenTest, FileThatIsNoSocketIsLeftAlone) {
 TEST_F(ListenTest, PathThatIsTooLongIsNamed) {
   const std::string path = folder_ / std::string(200, 'x');
   EXPECT_EQ(Start({.listen = {"unix:" + path}}).status().message(),
-            "unix:" + path + ": a socket's path has 1 to 107 bytes");
+            "\"unix:" + path + "\": a socket's path has 1 to 107 bytes");
 }
 
 TEST_F(ListenTest, FolderThatCannotBeMadeIsNamed) {
@@ -148,13 +149,62 @@ std::string ReadFile(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-TEST_F(ListenTest, TlsServerAnswersOnlyClientsThatTheCaSigned) {
-  const std::string cert = folder_ / "cert.pem", key = folder_ / "key.pem";
+// Writes a certificate and its key.
+void MakeIdentity(const std::string& cert, const std::string& key) {
   const std::string command =
       "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 "
       "-subj /CN=phantomd.test -addext subjectAltName=DNS:phantomd.test -keyout " +
       key + " -out " + cert + " 2>/dev/null";
   ASSERT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST_F(ListenTest, TlsFilesThatHoldSomethingElseAreNamed) {
+  const std::string cert = folder_ / "cert.pem", key = folder_ / "key.pem";
+  const std::string other_cert = folder_ / "c2.pem", other_key = folder_ / "k2.pem";
+  MakeIdentity(cert, key);
+  MakeIdentity(other_cert, other_key);
+  const std::string garbage = folder_ / "garbage.pem";
+  std::ofstream(garbage) << "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
+  const struct {
+    std::string cert, key, client_ca;
+    std::string sentence;
+  } kCases[] = {
+      {garbage, key, "", "TLS certificate " + garbage + ": holds no certificate"},
+      {key, key, "", "TLS certificate " + key + ": holds no certificate"},
+      {cert, garbage, "", "TLS key " + garbage + ": holds no private key without a password"},
+      {cert, other_key, "", "TLS key " + other_key + ": is not that of the certificate " + cert},
+      {cert, key, garbage, "TLS client CA " + garbage + ": holds no certificate"},
+  };
+  for (const auto& c : kCases) {
+    const auto server = Start({.listen = {"127.0.0.1:0"},
+                               .tls_cert = c.cert,
+                               .tls_key = c.key,
+                               .tls_client_ca = c.client_ca});
+    ASSERT_FALSE(server.ok()) << c.sentence;
+    EXPECT_EQ(server.status().message(), c.sentence);
+  }
+}
+
+TEST_F(ListenTest, Ipv6StandsInBrackets) {
+  const auto server = Start({.listen = {"[::1]:0"}});
+  ASSERT_TRUE(server.ok()) << server.status();
+  const std::string address = "[::1]:" + std::to_string((*server)->ports()[0]);
+  EXPECT_TRUE(AskStatus(address, grpc::InsecureChannelCredentials()).ok());
+}
+
+TEST_F(ListenTest, WhatIsNoAddressIsNamedBeforeAnythingIsMade) {
+  for (const char* wrong : {"127.0.0.1:99999", "foo", ""}) {
+    const auto server = Start({.listen = {SocketAddress(), wrong}});
+    ASSERT_FALSE(server.ok()) << wrong;
+    EXPECT_TRUE(
+        FromAbsl(server.status().message()).starts_with("\"" + std::string(wrong) + "\": "));
+    EXPECT_FALSE(std::filesystem::exists(folder_ / "run")) << wrong;
+  }
+}
+
+TEST_F(ListenTest, TlsServerAnswersOnlyClientsThatTheCaSigned) {
+  const std::string cert = folder_ / "cert.pem", key = folder_ / "key.pem";
+  MakeIdentity(cert, key);
   const auto server =
       Start({.listen = {"127.0.0.1:0"}, .tls_cert = cert, .tls_key = key, .tls_client_ca = cert});
   ASSERT_TRUE(server.ok()) << server.status();

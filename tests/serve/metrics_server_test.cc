@@ -8,26 +8,66 @@
 
 #include <chrono>
 #include <cstdio>
+#include <list>
 
+#include "agent/base/strings.h"
 #include "tests/wire/sample_report.h"
 
 namespace phantomd {
 namespace {
 
-// Body of the answer to GET `path`; empty when nobody answers with 200.
-std::string Get(int port, const std::string& path) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{.sin_family = AF_INET,
-                      .sin_port = htons(static_cast<uint16_t>(port)),
-                      .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
-  std::string out;
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0) {
-    const std::string request = "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n";
-    EXPECT_EQ(send(fd, request.data(), request.size(), 0), static_cast<ssize_t>(request.size()));
-    char buffer[4096];
-    for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) out.append(buffer, n);
+// A connection to this machine, over IPv4 or IPv6; it gives up reading after twenty seconds.
+class Peer {
+ public:
+  explicit Peer(int port, int family = AF_INET) : fd_(socket(family, SOCK_STREAM, 0)) {
+    const timeval patience{.tv_sec = 20};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    if (family == AF_INET) {
+      const sockaddr_in address{.sin_family = AF_INET,
+                                .sin_port = htons(static_cast<uint16_t>(port)),
+                                .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+      connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    } else {
+      const sockaddr_in6 address{.sin6_family = AF_INET6,
+                                 .sin6_port = htons(static_cast<uint16_t>(port)),
+                                 .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+      connected_ = connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+    }
   }
-  close(fd);
+  ~Peer() { close(fd_); }
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  void Send(const std::string& bytes) {
+    if (!connected_) return;
+    EXPECT_EQ(send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // All that comes until the server ends the connection.
+  std::string ReadAll() {
+    std::string out;
+    char buffer[4096];
+    for (ssize_t n; connected_ && (n = recv(fd_, buffer, sizeof(buffer), 0)) > 0;) {
+      out.append(buffer, static_cast<size_t>(n));
+    }
+    return out;
+  }
+
+ private:
+  const int fd_;
+  bool connected_ = false;
+};
+
+std::string Exchange(int port, const std::string& request, int family = AF_INET) {
+  Peer peer(port, family);
+  peer.Send(request);
+  return peer.ReadAll();
+}
+
+// Body of the answer to GET `path`; empty when nobody answers with 200.
+std::string Get(int port, const std::string& path, int family = AF_INET) {
+  const std::string out =
+      Exchange(port, "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n", family);
   const size_t body = out.find("\r\n\r\n");
   if (out.find(" 200 ") == std::string::npos || body == std::string::npos) return "";
   return out.substr(body + 4);
@@ -78,17 +118,95 @@ TEST_F(MetricsServerTest, PortInUseIsNamed) {
   ASSERT_TRUE(first.ok()) << first.status();
   const std::string address = "127.0.0.1:" + std::to_string((*first)->port());
   EXPECT_EQ(MetricsServer::Start(address, report_, health_).status().message(),
-            address +
-                ": cannot serve metrics there: the address is in use, not of this machine or "
-                "not HOST:PORT");
+            address + ": cannot serve metrics there: Address already in use");
   // The same by all addresses of the machine.
   EXPECT_FALSE(MetricsServer::Start(":" + std::to_string((*first)->port()), report_, health_).ok());
 }
 
 TEST_F(MetricsServerTest, RubbishIsNoAddress) {
-  for (const char* address : {"", "nonsense", "127.0.0.1", "127.0.0.1:70000"}) {
-    EXPECT_FALSE(MetricsServer::Start(address, report_, health_).ok()) << address;
+  for (const char* address :
+       {"", "nonsense", "127.0.0.1", "127.0.0.1:70000", ":99999", "::1:9479", "192.0.2.1:0"}) {
+    const auto server = MetricsServer::Start(address, report_, health_);
+    ASSERT_FALSE(server.ok()) << address;
+    EXPECT_TRUE(FromAbsl(server.status().message())
+                    .starts_with(std::string(address) + ": cannot serve metrics there: "))
+        << server.status();
   }
+}
+
+TEST_F(MetricsServerTest, EachFormListensWhereItSays) {
+  const struct {
+    const char* address;
+    bool by_ipv4, by_ipv6;
+  } kCases[] = {
+      {"127.0.0.1:0", true, false}, {"[::1]:0", false, true}, {"[::]:0", false, true},
+      {"0.0.0.0:0", true, false},   {":0", true, true},       {"localhost:0", true, true},
+  };
+  for (const auto& c : kCases) {
+    const auto server = MetricsServer::Start(c.address, report_, health_);
+    ASSERT_TRUE(server.ok()) << server.status();
+    const int port = (*server)->port();
+    const bool by_ipv4 = !Get(port, "/metrics").empty();
+    const bool by_ipv6 = !Get(port, "/metrics", AF_INET6).empty();
+    if (std::string(c.address).starts_with("localhost")) {
+      EXPECT_TRUE(by_ipv4 || by_ipv6);  // whichever the machine's name service tells first
+    } else {
+      EXPECT_EQ(by_ipv4, c.by_ipv4) << c.address;
+      EXPECT_EQ(by_ipv6, c.by_ipv6) << c.address;
+    }
+  }
+}
+
+TEST_F(MetricsServerTest, EveryRequestGetsItsAnswer) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", report_, health_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const struct {
+    std::string request;
+    std::string begins;
+  } kCases[] = {
+      {"GET /metrics HTTP/1.1\r\n\r\n",
+       "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"},
+      {"GET /metrics?name=x HTTP/1.1\r\nAccept: */*\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
+      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found\r\n"},
+      {"GET /metricsx HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found\r\n"},
+      {"POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 Method Not Allowed\r\n"},
+      {"what\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
+      {"GET /metrics\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
+      {"GET /" + std::string(20'000, 'x'), "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
+  };
+  for (const auto& c : kCases) {
+    const std::string answer = Exchange((*server)->port(), c.request);
+    EXPECT_TRUE(answer.starts_with(c.begins)) << c.request << answer;
+  }
+  const std::string get = Exchange((*server)->port(), "GET /metrics HTTP/1.1\r\n\r\n");
+  const std::string head = Exchange((*server)->port(), "HEAD /metrics HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(head, get.substr(0, get.find("\r\n\r\n") + 4));
+  EXPECT_GT(get.size(), head.size());
+}
+
+TEST_F(MetricsServerTest, RequestInPiecesIsOneAndSilentPeersKeepNobodyWaiting) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", report_, health_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  const int port = (*server)->port();
+  Peer silent(port), slow(port);
+  slow.Send("GET /met");
+  EXPECT_NE(Get(port, "/metrics"), "");
+  slow.Send("rics HTTP/1.1\r\n\r");
+  EXPECT_NE(Get(port, "/metrics"), "");
+  slow.Send("\n");
+  EXPECT_TRUE(slow.ReadAll().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_F(MetricsServerTest, PeersBeyondTheMostWaitForTheirTurn) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", report_, health_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  std::list<Peer> silent;
+  for (size_t i = 0; i < MetricsServer::kMostConnections; ++i)
+    silent.emplace_back((*server)->port());
+  Peer waiting((*server)->port());
+  waiting.Send("GET /metrics HTTP/1.1\r\n\r\n");
+  silent.clear();
+  EXPECT_TRUE(waiting.ReadAll().starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 TEST_F(MetricsServerTest, PortAloneIsEveryAddressOfTheMachine) {
@@ -97,13 +215,14 @@ TEST_F(MetricsServerTest, PortAloneIsEveryAddressOfTheMachine) {
   EXPECT_NE(Get((*server)->port(), "/metrics"), "");
 }
 
-// Left to itself the library takes two seconds for each, once it has begun to wait.
-TEST_F(MetricsServerTest, EndsAtOnceWhileItWaitsForTheNextScrape) {
+TEST_F(MetricsServerTest, EndsAtOnceWhileItWaitsForTheNextScrapeOrItsRest) {
   const auto begun = std::chrono::steady_clock::now();
   for (const char* address : {"127.0.0.1:0", ":0", "127.0.0.1:0", ":0"}) {
     const auto server = MetricsServer::Start(address, report_, health_);
     ASSERT_TRUE(server.ok()) << server.status();
     EXPECT_NE(Get((*server)->port(), "/metrics"), "");
+    Peer silent((*server)->port());
+    silent.Send("GET /m");
   }
   EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
 }

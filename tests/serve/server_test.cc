@@ -162,6 +162,73 @@ TEST_F(ServerTest, ExplainAddressNamesABadAddress) {
             "address: \"catalog:8080\" is neither an IP address nor IP:PORT");
 }
 
+TEST_F(ServerTest, ExplainAddressOfWhatMayBeMeantInTwoWaysTellsHowToWriteEach) {
+  const struct {
+    std::string address;
+    std::string sentence;
+  } kCases[] = {
+      {"::1:80",
+       "address: \"::1:80\" may be an address or one with a port: write [::1:80] or [::1]:80"},
+      {"fd00::1:2:3",
+       "address: \"fd00::1:2:3\" may be an address or one with a port: write [fd00::1:2:3] or "
+       "[fd00::1:2]:3"},
+      {"[10.0.0.1]", "address: \"[10.0.0.1]\" is neither an IP address nor IP:PORT"},
+      {"[]", "address: \"[]\" is neither an IP address nor IP:PORT"},
+  };
+  for (const auto& c : kCases) {
+    grpc::ClientContext context;
+    GiveUpAfterTwentySeconds(&context);
+    pb::ExplainAddressRequest request;
+    request.set_address(c.address);
+    pb::AddressExplanation out;
+    const grpc::Status status = stub_->ExplainAddress(&context, request, &out);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(status.error_message(), c.sentence);
+  }
+}
+
+TEST_F(ServerTest, ExplainAddressTakesEveryUnambiguousWayToWriteIt) {
+  const struct {
+    std::string text;
+    std::string asked;
+  } kCases[] = {
+      {"[::1]", "[::1]:0"},
+      {"::1", "[::1]:0"},
+      {"[::1:80]", "[::1:80]:0"},
+      {"[::1]:80", "[::1]:80"},
+      {"fd00::a", "[fd00::a]:0"},
+      {"fd00::12", "[fd00::12]:0"},
+      {"1:2:3:4:5:6:7:8", "[1:2:3:4:5:6:7:8]:0"},
+  };
+  for (const auto& c : kCases) {
+    std::thread core([&] {
+      auto question = server_.questions().Take(std::chrono::seconds(20));
+      ASSERT_TRUE(question.has_value()) << c.text;
+      EXPECT_EQ((*question)->address, *SocketAddr::Parse(c.asked)) << c.text;
+      (*question)->answer.set_value(testing::SampleExplanation());
+    });
+    grpc::ClientContext context;
+    GiveUpAfterTwentySeconds(&context);
+    pb::ExplainAddressRequest request;
+    request.set_address(c.text);
+    pb::AddressExplanation out;
+    const grpc::Status status = stub_->ExplainAddress(&context, request, &out);
+    EXPECT_TRUE(status.ok()) << c.text << ": " << status.error_message();
+    if (!status.ok()) server_.questions().Close();
+    core.join();
+  }
+}
+
+TEST_F(ServerTest, ExplainAddressRefusesTimesThatNoClockHolds) {
+  pb::ExplainAddressRequest request;
+  request.set_address("10.1.0.1");
+  request.mutable_time()->set_seconds(253402300799);  // the year 9999
+  pb::AddressExplanation out;
+  const grpc::Status status = stub_->ExplainAddress(&context_, request, &out);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(status.error_message(), "time: lies beyond the years 1678 to 2262");
+}
+
 TEST_F(ServerTest, ExplainAddressSaysWhenTheAgentStopsBeforeItAnswers) {
   std::thread core([this] { server_.questions().Take(std::chrono::seconds(20)).reset(); });
   pb::ExplainAddressRequest request;
@@ -225,6 +292,17 @@ std::string CallRaw(const std::string& address, const std::string& method,
     }
   }
   return out;
+}
+
+// Client and server share this process, and with it the libraries' log.
+TEST_F(ServerTest, RequestThatIsNoTextIsRefusedWithoutNoise) {
+  pb::ListConnectionsRequest request;
+  request.set_filter("proxy=\xff");
+  pb::ListConnectionsResponse out;
+  ::testing::internal::CaptureStderr();
+  const grpc::Status status = stub_->ListConnections(&context_, request, &out);
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INTERNAL);
 }
 
 TEST_F(ServerTest, StandardHealthServiceSaysServing) {

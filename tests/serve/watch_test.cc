@@ -122,7 +122,9 @@ TEST_F(WatchTest, StoppingTheServerEndsTheStream) {
   Watch();
   server_.Stop();
   EXPECT_EQ(Next(), 0);
-  EXPECT_FALSE(reader_->Finish().ok());
+  const grpc::Status status = reader_->Finish();
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAVAILABLE);
+  EXPECT_EQ(status.error_message(), "the agent is stopping");
 }
 
 }  // namespace
