@@ -1,14 +1,20 @@
 // phantomctl asks agents, and replays what they recorded.
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <google/protobuf/stubs/logging.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "agent/base/server_address.h"
+#include "agent/base/utf8.h"
 #include "agent/cmd/ctl/commands.h"
 #include "agent/cmd/ctl/output.h"
 
@@ -17,6 +23,19 @@ namespace {
 using phantomd::CommandOptions;
 using phantomd::Format;
 
+Format FormatOf(const std::string& name) {
+  static const std::map<std::string, Format> kFormats = {{"table", Format::kTable},
+                                                         {"wide", Format::kWide},
+                                                         {"json", Format::kJson},
+                                                         {"yaml", Format::kYaml}};
+  const auto found = kFormats.find(name);
+  if (found == kFormats.end()) {
+    throw CLI::ValidationError("--output",
+                               fmt::format("\"{}\" is no format: table, wide, json or yaml", name));
+  }
+  return found->second;
+}
+
 void AddGlobalOptions(CLI::App& app, CommandOptions& options) {
   options.agents.addresses = {"unix:/run/phantomd/phantomd.sock"};
   app.add_option("--address", options.agents.addresses,
@@ -24,12 +43,16 @@ void AddGlobalOptions(CLI::App& app, CommandOptions& options) {
                  "several addresses is as many agents")
       ->delimiter(',')
       ->allow_extra_args(false)  // what follows one address is the command's
+      ->check([](const std::string& text) {
+        const auto address = phantomd::ParseServerAddress(text);
+        if (!address.ok()) return std::string(address.status().message());
+        const bool nowhere = !address->is_unix() && address->tcp.port == 0;
+        return nowhere ? fmt::format("\"{}\": no agent is at port 0", text) : std::string();
+      })
       ->capture_default_str();
-  app.add_option("-o,--output", options.format, "How to print the answer")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Format>{{"table", Format::kTable},
-                                                                        {"wide", Format::kWide},
-                                                                        {"json", Format::kJson},
-                                                                        {"yaml", Format::kYaml}}))
+  app.add_option_function<std::string>(
+         "-o,--output", [&options](const std::string& name) { options.format = FormatOf(name); },
+         "How to print the answer")
       ->option_text("table|wide|json|yaml [table]");
   app.add_option("--tls_ca", options.agents.tls_ca,
                  "PEM file: the CA of the agents at HOST:PORT; without it they are asked in clear "
@@ -39,10 +62,13 @@ void AddGlobalOptions(CLI::App& app, CommandOptions& options) {
   app.add_option_function<double>(
          "--timeout",
          [&options](double seconds) {
+           // Written so that it refuses what is no number, too.
+           if (!(seconds >= 0.001 && seconds <= 3600)) {
+             throw CLI::ValidationError("--timeout", "is 0.001 to 3600 seconds");
+           }
            options.agents.timeout = std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
          },
          "Seconds to wait for each answer")
-      ->check(CLI::Range(0.001, 3600.0))
       ->option_text("SECONDS [10]");
 }
 
@@ -111,9 +137,48 @@ std::string NoCommandSentence(const CLI::App& app) {
                      option ? "phantomctl --help lists them" : commands);
 }
 
+// Where standard input, output or error is closed, the next file that is opened would take its
+// place. Opened the wrong way round: who uses it is told that it is not there.
+void OccupyStandardStreams() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+// In main() it would be too late: gRPC opens files of its own when it is loaded.
+[[gnu::used,
+  gnu::section(".preinit_array")]] void (*const kBeforeLibraries)() = OccupyStandardStreams;
+
+// What makes no sense with the command that was given; empty: nothing.
+std::string WhatDoesNotBelong(const CLI::App& app) {
+  const CLI::App& command = *app.get_subcommands().front();
+  if (command.get_name() != "replay") return "";
+  for (const char* option : {"--address", "--tls_ca", "--tls_cert", "--tls_key", "--timeout"}) {
+    if (app.count(option) > 0) return fmt::format("replay asks no agent: {} is not for it", option);
+  }
+  if (command.count("--verdicts") > 0 && app.count("--output") > 0 &&
+      app.get_option("--output")->as<std::string>() != "json") {
+    return "replay --verdicts prints JSON only: --output is not for it";
+  }
+  return "";
+}
+
+int UsageError(const std::string& sentence) {
+  phantomd::PrintError(sentence);
+  return phantomd::kUsage;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  google::protobuf::SetLogHandler(nullptr);  // what goes wrong is said once, by us
+  for (int i = 1; i < argc; ++i) {
+    // All of them may become part of a message.
+    const std::string_view argument = argv[i];
+    if (!phantomd::IsUtf8(argument)) {
+      return UsageError(fmt::format("{:?} is not UTF-8 text", argument));
+    }
+  }
   CLI::App app("Asks phantomd which connections went to addresses that were already dead, and why.",
                "phantomctl");
   app.set_version_flag("--version", std::string("phantomctl " PHANTOMD_VERSION));
@@ -127,15 +192,16 @@ int main(int argc, char** argv) {
   AddCommands(app, options, &chosen);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success& help) {
+    app.exit(help);
+    return phantomd::kDone;
   } catch (const CLI::RequiredError& error) {
-    if (app.get_subcommands().empty()) {
-      phantomd::PrintError(NoCommandSentence(app));
-    } else {
-      app.exit(error);
-    }
-    return phantomd::kUsage;
+    if (app.get_subcommands().empty()) return UsageError(NoCommandSentence(app));
+    return UsageError(
+        fmt::format("{}: {}", app.get_subcommands().front()->get_name(), error.what()));
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? phantomd::kDone : phantomd::kUsage;
+    return UsageError(error.what());
   }
+  if (const std::string wrong = WhatDoesNotBelong(app); !wrong.empty()) return UsageError(wrong);
   return chosen(options);
 }

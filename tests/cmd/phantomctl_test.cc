@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "agent/cmd/ctl/show.h"
@@ -42,6 +44,7 @@ class PhantomctlTest : public ::testing::Test {
   }
 
   const testing::LocalTime zone_{"UTC"};
+  const testing::TempFolder folder_;
   TestServer server_;
   pb::Report report_;
 };
@@ -161,6 +164,86 @@ TEST_F(PhantomctlTest, WrongUsageIsExitTwo) {
   }
 }
 
+TEST_F(PhantomctlTest, WrongUsageIsOneSentenceThatNamesIt) {
+  const std::string port = ": a port is a number from 0 to 65535";
+  const std::string garbage = folder_ / "garbage.pem";
+  std::ofstream(garbage) << "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
+  const struct {
+    std::vector<std::string> arguments;
+    std::string told;
+  } kCases[] = {
+      {{"--address", "127.0.0.1:111136", "status"}, "--address: \"127.0.0.1:111136\"" + port},
+      {{"--address", "127.0.0.1:http", "status"}, "--address: \"127.0.0.1:http\"" + port},
+      {{"--address", "127.0.0.1:0", "status"}, "--address: \"127.0.0.1:0\": no agent is at port 0"},
+      {{"--address", "::1", "status"},
+       "--address: \"::1\": an IPv6 address stands in brackets, as in [::1]:9478"},
+      {{"--address", "unix:", "status"},
+       "--address: \"unix:\": a socket's path has 1 to 107 bytes"},
+      {{"--address", "unix:/" + std::string(200, 'x'), "status"},
+       "--address: \"unix:/" + std::string(200, 'x') + "\": a socket's path has 1 to 107 bytes"},
+      {{"status", "-o", "xml"}, "--output: \"xml\" is no format: table, wide, json or yaml"},
+      {{"status", "-o", "2"}, "--output: \"2\" is no format: table, wide, json or yaml"},
+      {{"status", "--timeout", "nan"}, "--timeout: is 0.001 to 3600 seconds"},
+      {{"status", "--timeout", "1e9"}, "--timeout: is 0.001 to 3600 seconds"},
+      {{"replay"}, "replay: FILE is required"},
+      {{"rollout"}, "rollout: NAME is required"},
+      {{"explain", "10.0.0.1\xff"}, "\"10.0.0.1\\xff\" is not UTF-8 text"},
+      {{"rollout", "\xff"}, "\"\\xff\" is not UTF-8 text"},
+      {{"connections", "--filter", "proxy=\xff"}, "\"proxy=\\xff\" is not UTF-8 text"},
+      {{"replay", "--verdicts", "-o", "wide", "f"},
+       "replay --verdicts prints JSON only: --output is not for it"},
+      {{"replay", "--address", "unix:/a", "f"}, "replay asks no agent: --address is not for it"},
+      {{"replay", "--timeout", "1", "f"}, "replay asks no agent: --timeout is not for it"},
+      {{"status", "--tls_ca", garbage}, "TLS CA " + garbage + ": holds no certificate"},
+      {{"status", "--tls_ca", "/none"}, "TLS CA /none: cannot be read"},
+  };
+  for (const auto& c : kCases) {
+    const Ran ran = testing::RunProgram("phantomctl", c.arguments);
+    EXPECT_EQ(ran.code, 2) << c.told;
+    EXPECT_EQ(ran.err, "phantomctl: " + c.told + "\n");
+    EXPECT_EQ(ran.out, "") << c.told;
+  }
+}
+
+TEST_F(PhantomctlTest, NameWithoutAddressHidesNoAgentThatAnswers) {
+  for (const std::string& both : {server_.address() + ",no.such.host.invalid:50",
+                                  "no.such.host.invalid:50," + server_.address()}) {
+    const Ran ran = testing::RunProgram("phantomctl", {"--address", both, "status"});
+    EXPECT_EQ(ran.code, 3);
+    EXPECT_EQ(ran.out, Show(report_.status(), Detail::kTable));
+    EXPECT_THAT(ran.err,
+                ::testing::StartsWith("phantomctl: no.such.host.invalid:50: did not answer: "));
+    EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+  }
+}
+
+TEST_F(PhantomctlTest, AgentThatIsGivenTwiceIsCountedOnce) {
+  // Its second name: the kernel's path to the same socket.
+  const std::string path = server_.address().substr(5);
+  const std::string other_way = folder_ / "link.sock";
+  std::filesystem::create_symlink(path, other_way);
+  for (const std::string& second : {server_.address(), "unix:" + other_way}) {
+    const std::string both = server_.address() + "," + second;
+    for (const char* command : {"status", "proxies", "rollouts"}) {
+      const Ran once = Run({command, "-o", "json"});
+      const Ran twice =
+          testing::RunProgram("phantomctl", {"--address", both, command, "-o", "json"});
+      EXPECT_EQ(twice.code, 0);
+      EXPECT_EQ(twice.err, "");
+      EXPECT_EQ(twice.out, once.out) << command << " " << second;
+    }
+  }
+}
+
+TEST_F(PhantomctlTest, ClosedStandardInputIsSaidAsSuch) {
+  const Ran ran =
+      testing::RunProgram("/bin/sh", {"-c", testing::PathOf("phantomctl") + " replay - <&-"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("standard input"));
+  EXPECT_THAT(ran.err, HasSubstr("Bad file descriptor"));
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
+}
+
 TEST_F(PhantomctlTest, WhereNoCommandIsFoundTheSentenceListsThem) {
   const std::string commands =
       "the commands are status, proxies, rollouts, rollout, connections, stale, explain, replay\n";
@@ -207,6 +290,7 @@ TEST_F(PhantomctlTest, SeveralAgentsAreMergedAndTheMissingOneIsNamed) {
   TestServer other;
   Report report = testing::SampleReport();
   for (ProxyReport& proxy : report.proxies) proxy.proxy.name += "-b";
+  report.status.node_name = "node-2";
   other.Publish(report);
   const std::string three = server_.address() + ",unix:/none/phantomd.sock," + other.address();
   const Ran ran = testing::RunProgram("phantomctl", {"--address", three, "proxies"});
@@ -261,10 +345,18 @@ TEST_F(PhantomctlTest, FollowPrintsConnectionsAsTheyAreJudged) {
   reader.join();
   seen = true;
   publisher.join();
-  EXPECT_THAT(line, HasSubstr("shop/webapp-1         10.1.0.1:8080     DEAD"));
+  EXPECT_THAT(line, HasSubstr("shop/…app-1  10.1.0.1:8080       DEAD"));
   server_.Stop();
   EXPECT_EQ(follow.Wait(), 3);
-  EXPECT_THAT(follow.Errors(), HasSubstr("did not answer"));
+  EXPECT_EQ(follow.Errors(),
+            "phantomctl: " + server_.address() + ": the stream has ended: the agent is stopping\n");
+}
+
+TEST_F(PhantomctlTest, FollowOfAnAgentThatIsNotThereNeverBegan) {
+  const Ran ran =
+      testing::RunProgram("phantomctl", {"--address", "unix:/none/a.sock", "connections", "-f"});
+  EXPECT_EQ(ran.code, 3);
+  EXPECT_THAT(ran.err, ::testing::StartsWith("phantomctl: unix:/none/a.sock: did not answer: "));
 }
 
 }  // namespace

@@ -87,6 +87,21 @@ TEST_F(PhantomdTest, SecondAgentIsTurnedAwayAndTouchesNothingOfTheFirst) {
   EXPECT_EQ(RunProgram("phantomctl", {"replay", recording}).code, 0);
 }
 
+TEST_F(PhantomdTest, RecordingOfAnotherAgentIsLeftToIt) {
+  const std::string recording = folder_ / "node.rec";
+  RunningProgram first("phantomd", Arguments({"--record", recording}));
+  WaitUntilItAnswers();
+  const Ran second = RunProgram("phantomd", {"--listen", "unix:" + folder_ / "other.sock",
+                                             "--metrics_listen=none", "--record", recording});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr("cannot write the recording " + recording +
+                                    ": another agent records to it"));
+  EXPECT_EQ(Lines(second.err), 1u) << second.err;
+  first.Signal(SIGTERM);
+  EXPECT_EQ(first.Wait(), 0) << first.Errors();
+  EXPECT_EQ(RunProgram("phantomctl", {"replay", recording}).code, 0);
+}
+
 TEST_F(PhantomdTest, WhatItCannotHaveIsOneSentenceAndExitOne) {
   const Published<Report> report;
   const Published<AgentHealth> health;
@@ -99,8 +114,6 @@ TEST_F(PhantomdTest, WhatItCannotHaveIsOneSentenceAndExitOne) {
   } kCases[] = {
       {Arguments({"--record", folder_ / "none/node.rec"}), folder_ / "none/node.rec"},
       {{"--listen", Address(), "--metrics_listen", port}, port},
-      {{"--listen", "unix:" + folder_ / std::string(120, 'x'), "--metrics_listen=none"},
-       "a socket's path has"},
       {Arguments({"--tls_cert", "/none/cert.pem", "--tls_key", "/none/key.pem"}), "/none/cert.pem"},
   };
   for (const auto& c : kCases) {
@@ -112,7 +125,7 @@ TEST_F(PhantomdTest, WhatItCannotHaveIsOneSentenceAndExitOne) {
   }
 }
 
-TEST_F(PhantomdTest, MissingFeedFileIsNamedInTheStatus) {
+TEST_F(PhantomdTest, MissingFeedFileIsNamedInTheStatusAndOnceInTheLog) {
   const std::string pods = folder_ / "pods.json";
   RunningProgram agent("phantomd", Arguments({"--feed", "file:" + pods}));
   WaitUntilItAnswers();
@@ -121,6 +134,12 @@ TEST_F(PhantomdTest, MissingFeedFileIsNamedInTheStatus) {
     status = Ctl({"status"}).out;
   }
   EXPECT_THAT(status, HasSubstr("pods    not synced: " + pods));
+  agent.Signal(SIGTERM);
+  EXPECT_EQ(agent.Wait(), 0);
+  const std::string log = agent.Errors();
+  const size_t warned = log.find("warning " + pods);
+  ASSERT_NE(warned, std::string::npos) << log;
+  EXPECT_EQ(log.find("warning " + pods, warned + 1), std::string::npos) << log;
 }
 
 TEST_F(PhantomdTest, WithoutPrivilegeItSaysWhatItNeeds) {
@@ -137,6 +156,7 @@ TEST_F(PhantomdTest, WrongFlagIsExitTwo) {
   const Ran ran = RunProgram("phantomd", {"--feed=kubernetes"});
   EXPECT_EQ(ran.code, 2);
   EXPECT_THAT(ran.err, HasSubstr("--feed: kubernetes is not a feed"));
+  EXPECT_EQ(RunProgram("phantomd", {"--listen", "127.0.0.1:99999"}).code, 2);
   EXPECT_EQ(RunProgram("phantomd", {"--help"}).code, 0);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "agent/cmd/ctl/wrap.h"
 #include "agent/wire/report_wire.h"
 #include "tests/cmd/local_time.h"
 #include "tests/wire/sample_report.h"
@@ -15,6 +16,18 @@ namespace phantomd {
 namespace {
 
 namespace pb = phantom::v1;
+
+size_t WidestLine(const std::string& text) {
+  size_t widest = 0;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto more_bytes = std::count_if(line.begin(), line.end(), [](char c) {
+      return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
+    });
+    widest = std::max(widest, line.size() - static_cast<size_t>(more_bytes));
+  }
+  return widest;
+}
 
 class ShowTest : public ::testing::Test {
  protected:
@@ -48,7 +61,9 @@ TEST_F(ShowTest, Status) {
             "Judged until  2026-11-29T18:59:57.000+00:00\n"
             "Knows since   2026-11-29T18:59:01.000+00:00\n"
             "Attempts      120 judged: 108 LIVE, 7 DEAD, 3 WITHDRAWN, 2 REUSED\n"
-            "              5 waiting for news, 40 without a caller (not judged)\n"
+            "              5 waiting for news, 40 not judged (health checks and control connects "
+            "of proxies,\n"
+            "                redirected downstream halves)\n"
             "Lost          4 attempt\n"
             "Late news     1 pod\n"
             "Proxies       2, 1 without belief\n"
@@ -69,7 +84,9 @@ TEST_F(ShowTest, StatusOfAnAgentThatHasSeenNothing) {
             "Judged until  -\n"
             "Knows since   -\n"
             "Attempts      0 judged: none\n"
-            "              0 waiting for news, 0 without a caller (not judged)\n"
+            "              0 waiting for news, 0 not judged (health checks and control connects "
+            "of proxies,\n"
+            "                redirected downstream halves)\n"
             "Lost          none\n"
             "Late news     none\n"
             "Proxies       0, 0 without belief\n"
@@ -82,13 +99,14 @@ TEST_F(ShowTest, StatusOfAnAgentThatHasSeenNothing) {
 TEST_F(ShowTest, Proxies) {
   pb::ListProxiesResponse proxies;
   *proxies.mutable_proxies() = report_.proxies();
-  EXPECT_EQ(
-      Show(proxies, Detail::kTable),
-      "PROXY          ROLE     ENDPOINTS  STALE  ATTEMPTS  PHANTOMS  POLL  LAST BELIEF\n"
-      "shop/webapp-1  SIDECAR          9      1       120         9   3ms  "
-      "2026-11-29T18:59:58.000\n"
-      "shop/webapp-2  SIDECAR          0      0         0         0     -  none: 127.0.0.1:15000 "
-      "refused the connection\n");
+  EXPECT_EQ(Show(proxies, Detail::kTable),
+            "PROXY          ROLE     ENDPOINTS  STALE  ATTEMPTS  PHANTOMS  POLL  LAST BELIEF\n"
+            "shop/webapp-1  SIDECAR          9      1       120         9   3ms  "
+            "2026-11-29T18:59:58.000\n"
+            "shop/webapp-2  SIDECAR          0      0         0         0     -  none\n"
+            "shop/webapp-2: 127.0.0.1:15000 refused the connection\n");
+  EXPECT_NE(Show(proxies, Detail::kWide).find("none: 127.0.0.1:15000 refused the connection"),
+            std::string::npos);
 }
 
 TEST_F(ShowTest, Rollouts) {
@@ -122,8 +140,26 @@ TEST_F(ShowTest, RolloutWithItsWindows) {
       "Windows   3.02s median, 6s at most\n"
       "\n"
       "PROXY          OPENED        CLOSED            WINDOW  ATTEMPTS  PHANTOMS  LAST CONNECT\n"
-      "shop/webapp-2  18:59:02.000  open                   -         0         0  -\n"
+      "shop/webapp-2  18:59:02.000  open                 >6s         0         0  -\n"
       "shop/webapp-1  18:59:02.000  18:59:05.020  3.02s±25ms        13         9  18:59:04.900\n");
+}
+
+TEST_F(ShowTest, OpenWindowsHaveLastedSoFarAsTheLongestTells) {
+  pb::Rollout rollout = report_.rollouts(0);
+  rollout.clear_finished();
+  pb::ProxyWindow* later = rollout.add_windows();
+  *later = rollout.windows(0);
+  later->set_proxy_name("shop/webapp-3");
+  later->mutable_opened()->set_seconds(later->opened().seconds() + 4);
+  std::string text = Show(rollout, Detail::kTable);
+  EXPECT_NE(text.find("Windows   3.02s median, 6s so far at most\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("shop/webapp-2  18:59:02.000  open                 >6s"), std::string::npos);
+  EXPECT_NE(text.find("shop/webapp-3  18:59:06.000  open                 >2s"), std::string::npos);
+
+  // The longest is a closed one: of the others nothing is known but that they are shorter.
+  *rollout.mutable_window_max() = rollout.window_p50();
+  text = Show(rollout, Detail::kTable);
+  EXPECT_NE(text.find("shop/webapp-2  18:59:02.000  open                   -"), std::string::npos);
 }
 
 TEST_F(ShowTest, ConnectionsAreInTheOrderOfTheirSynsYoungestFirst) {
@@ -155,15 +191,7 @@ TEST_F(ShowTest, ConnectionsOfLongNamesFitIntoAScreenAndAreWholeWhenWide) {
     c.set_cause(pb::CLIENT_ADDRESS);
   }
   const std::string table = Show(list, Detail::kTable);
-  size_t widest = 0;
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    const auto more_bytes = std::count_if(line.begin(), line.end(), [](char c) {
-      return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    });
-    widest = std::max(widest, line.size() - static_cast<size_t>(more_bytes));
-  }
-  EXPECT_EQ(widest, 100u) << table;
+  EXPECT_EQ(WidestLine(table), kScreen) << table;
   EXPECT_EQ(table.find(name), std::string::npos);
   EXPECT_NE(table.find("  shop/…nb59b  10.244.17.112:8080  WITHDRAWN  "), std::string::npos)
       << table;
@@ -194,16 +222,17 @@ TEST_F(ShowTest, WideConnectionsNameHoldersClusterAndRollout) {
 }
 
 TEST_F(ShowTest, ConnectionsAsTheyComeKeepTheirColumns) {
-  EXPECT_EQ(
-      ShowConnectionTitles(Detail::kTable) +
-          ShowConnectionLine(report_.connections(2), Detail::kTable) +
-          ShowConnectionLine(report_.connections(1), Detail::kTable),
-      "STARTED                  PROXY                 DESTINATION       CLASS      OUTCOME    "
-      "  WAITED  CAUSE      LAYER\n"
-      "2026-11-29T18:59:03.001  shop/webapp-1         10.1.0.1:8080     DEAD       ABANDONED  "
-      "      1s  STALE_EDS  L4\n"
-      "2026-11-29T18:59:04.500  shop/webapp-1         10.1.0.1:8080     REUSED     ESTABLISHED"
-      "   350µs  STALE_EDS  L7\n");
+  EXPECT_EQ(ShowConnectionTitles(Detail::kTable) +
+                ShowConnectionLine(report_.connections(2), Detail::kTable) +
+                ShowConnectionLine(report_.connections(1), Detail::kTable),
+            "STARTED       PROXY        DESTINATION         CLASS      OUTCOME      WAITED  "
+            "CAUSE           LAYER\n"
+            "18:59:03.001  shop/…app-1  10.1.0.1:8080       DEAD       ABANDONED        1s  "
+            "STALE_EDS       L4\n"
+            "18:59:04.500  shop/…app-1  10.1.0.1:8080       REUSED     ESTABLISHED   350µs  "
+            "STALE_EDS       L7\n");
+  EXPECT_NE(ShowConnectionLine(report_.connections(2), Detail::kWide).find("shop/webapp-1"),
+            std::string::npos);
 }
 
 TEST_F(ShowTest, StaleEndpoints) {
@@ -232,7 +261,7 @@ TEST_F(ShowTest, ExplanationIsTheWholeStoryOnOneScreen) {
       "    shop/webapp-1  yes       18:59:01.000  18:59:05.000 to 18:59:05.050  assigned\n"
       "    shop/webapp-2  no        18:59:01.000  18:59:03.000 to 18:59:03.050  dropped\n"
       "\n"
-      "Latest phantom connections\n"
+      "Newest connections to it while withdrawn, dead or reused\n"
       "2026-11-29    PROXY          DESTINATION    CLASS  OUTCOME    WAITED  CAUSE      LAYER\n"
       "18:59:03.001  shop/webapp-1  10.1.0.1:8080  DEAD   ABANDONED      1s  STALE_EDS  L4\n");
 }
@@ -249,6 +278,10 @@ TEST_F(ShowTest, ExplanationOfManyNeverOutgrowsAScreenUnlessWide) {
   EXPECT_NE(text.find("  and 28 more: -o wide\n"), std::string::npos);
   EXPECT_NE(text.find("  and 22 more: -o wide\n"), std::string::npos);
   EXPECT_NE(text.find("  and 25 more: -o wide\n"), std::string::npos);
+  const std::string rest = "  an agent tells the newest 20; older ones: phantomctl connections\n";
+  EXPECT_TRUE(text.ends_with(rest)) << text;
+  many.mutable_recent()->DeleteSubrange(19, many.recent_size() - 19);
+  EXPECT_EQ(Show(many, Detail::kTable).find(rest), std::string::npos);
   const std::string wide = Show(many, Detail::kWide);
   EXPECT_GT(std::count(wide.begin(), wide.end(), '\n'), 150);
   EXPECT_EQ(wide.find("more: -o wide"), std::string::npos);
@@ -267,7 +300,12 @@ TEST_F(ShowTest, ExplanationOfAnAddressThatNobodyKnows) {
             "\n"
             "No proxy is known to have listed it.\n"
             "\n"
-            "No phantom connections.\n");
+            "No connections to it while withdrawn, dead or reused.\n");
+  nothing.set_destination_class(pb::DEAD);
+  EXPECT_NE(Show(nothing, Detail::kTable)
+                .find("No pod is known to have held it: an address of pods that nobody holds is "
+                      "DEAD.\n"),
+            std::string::npos);
 }
 
 TEST_F(ShowTest, HolderIsReleasedWithinWhatIsKnownOfIt) {
@@ -302,23 +340,59 @@ TEST_F(ShowTest, EmptyListsSaySo) {
             "No proxy believes in a withdrawn or dead endpoint.\n");
 }
 
-// Tables for people stay within 100 columns.
-TEST_F(ShowTest, TablesFitInto100Columns) {
+// For names as a ReplicaSet makes them, and long sentences.
+TEST_F(ShowTest, TextsForPeopleFitInto100Columns) {
+  const std::string proxy = "shop-production/webapp-5d9c7f6b8d-nb59b";
+  const std::string pod = "catalog-6f9d7c5b4d-x7k2p";
+  const std::string sentence =
+      "the process 4711 of shop-production/webapp-5d9c7f6b8d-nb59b cannot be read: /proc/4711/root "
+      "leads into a mount namespace that is gone; its proxy has no admin address";
   report_.mutable_connections()->DeleteSubrange(0, 1);  // UNKNOWN is never in that list
+  for (pb::Connection& c : *report_.mutable_connections()) {
+    c.set_proxy_name(proxy);
+    c.set_destination("10.244.17.112:8080");
+    c.set_cause(pb::CLIENT_ADDRESS);
+    c.set_destination_class(pb::WITHDRAWN);
+  }
+  for (pb::ProxyStatus& p : *report_.mutable_proxies()) {
+    p.mutable_proxy()->set_name(proxy);
+    if (!p.belief_error().empty()) p.set_belief_error(sentence);
+  }
+  for (pb::ProxyWindow& w : *report_.mutable_rollouts(0)->mutable_windows())
+    w.set_proxy_name(proxy);
+  for (pb::StaleEndpoint& e : *report_.mutable_stale_endpoints()) {
+    e.set_proxy_name(proxy);
+    e.set_address("10.244.17.112:8080");
+    e.set_cause(pb::CLIENT_ADDRESS);
+    e.mutable_holder()->mutable_pod()->set_name(pod);
+  }
+  pb::AddressExplanation explanation = Explanation();
+  explanation.mutable_beliefs(0)->set_proxy_name(proxy);
+  explanation.mutable_beliefs(0)->set_health("assigned, ejected as an outlier");
+  pb::PodRef* held = explanation.mutable_holders(0)->mutable_pod();
+  held->set_name(pod);
+  held->set_node_name("ip-10-0-17-112.eu-central-1.compute.internal");
+  *explanation.mutable_recent() = report_.connections();
+  report_.mutable_status()->add_limitations(sentence);
+  report_.mutable_status()->mutable_feeds(2)->set_error(sentence);
   pb::ListProxiesResponse proxies;
-  *proxies.add_proxies() = report_.proxies(0);
-  pb::ListRolloutsResponse rollouts;
-  *rollouts.mutable_rollouts() = report_.rollouts();
+  *proxies.mutable_proxies() = report_.proxies();
   pb::ListStaleEndpointsResponse stale;
   *stale.mutable_endpoints() = report_.stale_endpoints();
+  pb::ListRolloutsResponse rollouts;
+  *rollouts.mutable_rollouts() = report_.rollouts();
   for (const std::string& text :
        {Show(report_.status(), Detail::kTable), Show(proxies, Detail::kTable),
         Show(rollouts, Detail::kTable), Show(report_.rollouts(0), Detail::kTable),
         Show(Connections(), Detail::kTable), Show(stale, Detail::kTable),
-        Show(Explanation(), Detail::kTable)}) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+        Show(explanation, Detail::kTable), ShowConnectionTitles(Detail::kTable),
+        ShowConnectionLine(report_.connections(0), Detail::kTable)}) {
+    EXPECT_LE(WidestLine(text), kScreen) << text;
   }
+  // As they come one by one, they stand under their titles.
+  EXPECT_EQ(WidestLine(ShowConnectionTitles(Detail::kTable)), kScreen);
+  EXPECT_EQ(ShowConnectionLine(report_.connections(0), Detail::kTable).find("10.244.17.112"),
+            ShowConnectionTitles(Detail::kTable).find("DESTINATION") + 2);  // … has three bytes
 }
 
 TEST_F(ShowTest, ReportIsItsPartsOneAfterAnother) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/wrap.h"
 #include "agent/cmd/ctl/yaml.h"
 
 namespace phantomd {
@@ -64,6 +65,29 @@ TEST(TextTableTest, RowsThatComeLaterStandUnderTheSameTitles) {
   EXPECT_EQ(TextTable(columns).Titles() + row.Rows(),
             "NAME      X\n"
             "short     1\n");
+}
+
+TEST(TextTableTest, RowsThatComeLaterShrinkAsTablesDo) {
+  TextTable row({{"PROXY", TextTable::Column::kLeft, 6, 4}, {"X"}});
+  row.Add({"shop/webapp-1", "1"});
+  EXPECT_EQ(row.Rows(), "shop/webapp-1  1\n");
+  EXPECT_EQ(row.Rows(9), "sho…-1  1\n");
+}
+
+TEST(WrappedTest, BreaksAtSpacesAndKeepsThoseWithinALine) {
+  const struct {
+    const char* text;
+    const char* lines;
+  } kCases[] = {
+      {"", "\n"},
+      {"a", "a\n"},
+      {"label     one two", "label     one\n  two\n"},
+      {"   x one two three", "   x one two\n  three\n"},
+      {"one two three four five", "one two three\n  four five\n"},
+      {"µµµµµµ µµµµµµ x", "µµµµµµ µµµµµµ\n  x\n"},
+      {"a word-that-is-longer-than-a-line b", "a\n  word-that-is-longer-than-a-line\n  b\n"},
+  };
+  for (const auto& c : kCases) EXPECT_EQ(Wrapped(c.text, 2, 13), c.lines) << c.text;
 }
 
 TEST(YamlTest, KeepsOrderAndNests) {

@@ -8,24 +8,15 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <fstream>
-#include <iterator>
 #include <set>
+#include <tuple>
+
+#include "agent/base/server_address.h"
+#include "agent/base/strings.h"
+#include "agent/serve/pem.h"
 
 namespace phantomd {
 namespace {
-
-constexpr char kUnix[] = "unix:";
-
-absl::StatusOr<std::string> ReadPem(const std::string& path) {
-  if (path.empty()) return std::string();
-  std::ifstream file(path, std::ios::binary);
-  std::string out{std::istreambuf_iterator<char>(file), {}};
-  if (out.empty()) {
-    return absl::FailedPreconditionError(fmt::format("{}: cannot be read", path));
-  }
-  return out;
-}
 
 absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TcpCredentials(
     const Agents::Options& options) {
@@ -39,43 +30,26 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TcpCredentials(
     return grpc::InsecureChannelCredentials();
   }
   grpc::SslCredentialsOptions tls;
-  const auto ca = ReadPem(options.tls_ca);
+  const auto ca = ReadCertificates("TLS CA", options.tls_ca);
   if (!ca.ok()) return ca.status();
   tls.pem_root_certs = *ca;
-  const auto cert = ReadPem(options.tls_cert);
-  if (!cert.ok()) return cert.status();
-  tls.pem_cert_chain = *cert;
-  const auto key = ReadPem(options.tls_key);
-  if (!key.ok()) return key.status();
-  tls.pem_private_key = *key;
+  if (!options.tls_cert.empty()) {
+    const auto identity = ReadIdentity(options.tls_cert, options.tls_key);
+    if (!identity.ok()) return identity.status();
+    tls.pem_cert_chain = identity->certificate;
+    tls.pem_private_key = identity->key;
+  }
   return grpc::SslCredentials(tls);
 }
 
-struct HostPort {
-  std::string host;  // without brackets
-  std::string port;
-};
-
-absl::StatusOr<HostPort> Split(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0 || colon + 1 == address.size()) {
-    return absl::InvalidArgumentError(
-        fmt::format("{}: an agent's address is unix:/PATH or HOST:PORT", address));
-  }
-  HostPort out{address.substr(0, colon), address.substr(colon + 1)};
-  if (out.host.starts_with('[') && out.host.ends_with(']')) {
-    out.host = out.host.substr(1, out.host.size() - 2);
-  }
-  return out;
-}
-
 // "ip:port" of every address that the name has.
-absl::StatusOr<std::set<std::string>> Resolve(const std::string& address, const HostPort& where) {
+absl::StatusOr<std::set<std::string>> Resolve(const HostPort& where) {
   addrinfo hints{.ai_socktype = SOCK_STREAM};
   addrinfo* found = nullptr;
-  if (const int failed = getaddrinfo(where.host.c_str(), where.port.c_str(), &hints, &found);
+  if (const int failed =
+          getaddrinfo(where.host.c_str(), std::to_string(where.port).c_str(), &hints, &found);
       failed != 0) {
-    return absl::NotFoundError(fmt::format("{}: {}", address, gai_strerror(failed)));
+    return absl::UnavailableError(gai_strerror(failed));
   }
   std::set<std::string> out;
   for (const addrinfo* a = found; a != nullptr; a = a->ai_next) {
@@ -117,20 +91,54 @@ absl::StatusOr<Agents> Agents::Find(const Options& options) {
   const auto tcp = TcpCredentials(options);
   if (!tcp.ok()) return tcp.status();
   Agents out(options.timeout);
+  std::set<std::string> taken;
   for (const std::string& address : options.addresses) {
-    if (address.starts_with(kUnix)) {
+    const auto where = ParseServerAddress(address);
+    if (!where.ok()) {
+      return absl::InvalidArgumentError(
+          fmt::format("--address: {}", FromAbsl(where.status().message())));
+    }
+    if (where->is_unix()) {
+      if (!taken.insert(address).second) continue;
       out.agents_.push_back(NewAgent(address, grpc::InsecureChannelCredentials(), ""));
       continue;
     }
-    const auto where = Split(address);
-    if (!where.ok()) return where.status();
-    const auto found = Resolve(address, *where);
-    if (!found.ok()) return found.status();
+    const auto found = Resolve(where->tcp);
+    if (!found.ok()) {
+      // The others can be asked all the same.
+      out.agents_.push_back(
+          {.address = address,
+           .unreachable = {grpc::StatusCode::UNAVAILABLE, std::string(found.status().message())}});
+      continue;
+    }
     for (const std::string& one : *found) {
-      out.agents_.push_back(NewAgent(one, *tcp, options.tls_ca.empty() ? "" : where->host));
+      if (!taken.insert(one).second) continue;
+      out.agents_.push_back(NewAgent(one, *tcp, options.tls_ca.empty() ? "" : where->tcp.host));
     }
   }
+  if (out.agents_.size() > 1) out.LeaveOutTheSame();
   return out;
+}
+
+void Agents::LeaveOutTheSame() {
+  using phantom::v1::Status;
+  const auto answers = Ask<Status>([](Stub& stub, const NewContext& new_context, Status* out) {
+    return stub.GetStatus(new_context().get(), {}, out);
+  });
+  std::vector<Agent> kept;
+  std::set<std::tuple<std::string, int64_t, int32_t>> known;
+  for (size_t i = 0; i < answers.size(); ++i) {
+    const auto& [address, status, answer] = answers[i];
+    // One that did not answer is not waited for a second time.
+    if (!Answered(status)) agents_[i].unreachable = status;
+    if (status.ok() && answer.has_started() &&
+        !known.emplace(answer.node_name(), answer.started().seconds(), answer.started().nanos())
+             .second) {
+      continue;
+    }
+    kept.push_back(std::move(agents_[i]));
+  }
+  agents_ = std::move(kept);
 }
 
 std::unique_ptr<grpc::ClientContext> Agents::ContextWithDeadline() const {

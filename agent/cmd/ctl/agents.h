@@ -2,7 +2,9 @@
 //
 // An address is "unix:/path" or "host:port"; a host name with several addresses, as a headless
 // Service has them, is as many agents. What an agent answers and whether it answered are two
-// things: an error is an answer, an agent that cannot be reached or stays silent gave none.
+// things: an error is an answer, an agent that cannot be reached or stays silent gave none, nor
+// does a name without an address. Two addresses of one agent (the same node, started at the same
+// nanosecond) are one agent: what it counts is not counted twice.
 //
 // Thread-compatible; Ask() uses a thread per agent while it runs.
 #pragma once
@@ -40,12 +42,14 @@ class Agents {
   };
   using Stub = phantom::v1::PhantomService::Stub;
 
-  // A file that cannot be read or a name that has no address is an error.
+  // What is no address and a file that holds no certificate are errors. Several agents are asked
+  // for their status first, which tells them apart.
   static absl::StatusOr<Agents> Find(const Options& options);
 
   struct Agent {
     std::string address;
     std::unique_ptr<Stub> stub;
+    grpc::Status unreachable;  // not OK: it is known not to answer
   };
   const std::vector<Agent>& agents() const { return agents_; }
 
@@ -57,7 +61,8 @@ class Agents {
     std::vector<std::future<AgentAnswer<Response>>> pending;
     for (const Agent& agent : agents_) {
       pending.push_back(std::async(std::launch::async, [&] {
-        AgentAnswer<Response> answer{.address = agent.address};
+        AgentAnswer<Response> answer{.address = agent.address, .status = agent.unreachable};
+        if (!answer.status.ok()) return answer;
         answer.status = call(
             *agent.stub, [this] { return ContextWithDeadline(); }, &answer.response);
         return answer;
@@ -70,6 +75,7 @@ class Agents {
 
  private:
   explicit Agents(Nanos timeout) : timeout_(timeout) {}
+  void LeaveOutTheSame();
   std::unique_ptr<grpc::ClientContext> ContextWithDeadline() const;
 
   Nanos timeout_;

@@ -9,6 +9,7 @@
 #include "agent/base/mailbox.h"
 #include "agent/cmd/ctl/commands.h"
 #include "agent/cmd/ctl/output.h"
+#include "agent/serve/watch_begun.h"
 
 namespace phantomd {
 namespace {
@@ -19,6 +20,7 @@ constexpr size_t kRoom = 1000;
 
 struct Ended {
   grpc::Status status;
+  bool begun = false;  // the agent had accepted the call
 };
 struct FromAgent {
   std::string address;
@@ -26,13 +28,19 @@ struct FromAgent {
 };
 
 void ReadStream(const Agents::Agent& agent, const std::string& filter, Mailbox<FromAgent>* out) {
+  if (!agent.unreachable.ok()) {
+    out->Post({agent.address, Ended{agent.unreachable}});
+    return;
+  }
   grpc::ClientContext context;  // without a deadline: until somebody stops
   pb::WatchConnectionsRequest request;
   request.set_filter(filter);
   const auto reader = agent.stub->WatchConnections(&context, request);
   pb::WatchConnectionsResponse event;
   while (reader->Read(&event)) out->Post({agent.address, event});
-  out->Post({agent.address, Ended{reader->Finish()}});
+  const grpc::Status status = reader->Finish();
+  const bool begun = context.GetServerInitialMetadata().contains(kWatchBegun);
+  out->Post({agent.address, Ended{status, begun}});
 }
 
 void PrintEvent(const std::string& address, const pb::WatchConnectionsResponse& event,
@@ -73,6 +81,12 @@ int CommandFollowConnections(const CommandOptions& options) {
     if (!event.has_value()) continue;
     if (const auto* ended = std::get_if<Ended>(&event->value)) {
       --open;
+      if (ended->begun && !Answered(ended->status)) {
+        PrintError(fmt::format("{}: the stream has ended: {}", event->address,
+                               ended->status.error_message()));
+        if (code == kDone) code = kSomeDidNotAnswer;
+        continue;
+      }
       std::vector<AgentAnswer<pb::WatchConnectionsResponse>> end(1);
       end[0].address = event->address;
       end[0].status = ended->status;

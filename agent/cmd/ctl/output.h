@@ -18,6 +18,9 @@ namespace phantomd {
 void PrintOut(std::string_view text);  // a reader that is gone ends the process quietly
 void PrintError(std::string_view sentence);
 
+// An error's own words; where it has none, what gRPC's code of it means.
+std::string ReasonOf(const grpc::Status& status);
+
 template <typename Message>
 std::string Render(const Message& message, Format format) {
   switch (format) {
@@ -54,10 +57,10 @@ Collected<Response> Collect(std::vector<AgentAnswer<Response>> answers) {
     }
     if (any && answer.status.error_code() == grpc::StatusCode::NOT_FOUND) continue;
     if (Answered(answer.status)) {
-      PrintError(answer.address + ": " + answer.status.error_message());
+      PrintError(answer.address + ": " + ReasonOf(answer.status));
       out.code = kAnswerIsAnError;
     } else {
-      PrintError(answer.address + ": did not answer: " + answer.status.error_message());
+      PrintError(answer.address + ": did not answer: " + ReasonOf(answer.status));
       if (out.code == kDone) out.code = kSomeDidNotAnswer;
     }
   }

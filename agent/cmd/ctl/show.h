@@ -1,9 +1,9 @@
 // Answers as text for people: one function per answer, lists as tables.
 //
-// kTable stays within 100 columns for names of usual length; connections lose the middle of the
-// proxy's name for it, except where they come one by one. kWide adds columns and shortens nothing.
-// Nothing is rounded but durations. Times are local; a table's first column of times carries its
-// date in the title.
+// kTable stays within 100 columns for names of usual length: names lose their middle for it and
+// sentences are wrapped, but the name of a rollout, which is there to be copied, is whole. kWide
+// adds columns and shortens nothing. Nothing is rounded but durations. Times are local; a table's
+// first column of times carries its date in the title.
 //
 // Pure but for the time zone of the process.
 #pragma once

@@ -8,6 +8,7 @@
 #include "agent/cmd/ctl/human.h"
 #include "agent/cmd/ctl/show.h"
 #include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/wrap.h"
 
 namespace phantomd {
 namespace {
@@ -16,21 +17,24 @@ namespace pb = phantom::v1;
 using Column = TextTable::Column;
 
 constexpr char kNone[] = "-";
-constexpr size_t kScreen = 100;      // columns
-constexpr size_t kShortestName = 9;  // namespace or pod name can still be guessed
 
 std::string PodName(const pb::Holder& holder) {
   return fmt::format("{}/{}", holder.pod().namespace_(), holder.pod().name());
 }
 
-// `least`: widths that usual names fit into, where the rows are not known yet; 0: as needed.
+// Where the rows are not known yet, their columns have room for IPv4 and every cause, and the
+// proxy's name has what a screen leaves; wide there is no such limit.
 TextTable ConnectionTable(const std::string& time_title, Detail detail, bool rows_unknown) {
   const auto width = [&](size_t least) { return rows_unknown ? least : 0; };
   std::vector<Column> columns = {
-      {time_title, Column::kLeft, width(23)},    {"PROXY", Column::kLeft, width(20), kShortestName},
-      {"DESTINATION", Column::kLeft, width(16)}, {"CLASS", Column::kLeft, width(9)},
-      {"OUTCOME", Column::kLeft, width(11)},     {"WAITED", Column::kRight, width(6)},
-      {"CAUSE", Column::kLeft, width(9)},        {"LAYER", Column::kLeft, width(5)}};
+      {time_title, Column::kLeft, width(12)},
+      {"PROXY", Column::kLeft, width(detail == Detail::kWide ? 28 : 11), kShortestName},
+      {"DESTINATION", Column::kLeft, width(18)},
+      {"CLASS", Column::kLeft, width(9)},
+      {"OUTCOME", Column::kLeft, width(11)},
+      {"WAITED", Column::kRight, width(6)},
+      {"CAUSE", Column::kLeft, width(14)},
+      {"LAYER", Column::kLeft, width(5)}};
   if (detail == Detail::kWide) {
     columns.insert(columns.end(), {{"CERTAINTY"},
                                    {"INITIATOR", Column::kLeft, width(11)},
@@ -95,16 +99,18 @@ std::string ShowConnectionTitles(Detail detail) {
 
 std::string ShowConnectionLine(const pb::Connection& connection, Detail detail) {
   TextTable table = ConnectionTable("STARTED", detail, true);
-  AddConnection(connection, "", detail, &table);
-  return table.Rows();
+  // They come as they are judged: their day is this one.
+  AddConnection(connection, HumanDate(connection.started()), detail, &table);
+  return table.Rows(detail == Detail::kWide ? std::string::npos : kScreen);
 }
 
 std::string Show(const pb::ListStaleEndpointsResponse& endpoints, Detail detail) {
   if (endpoints.endpoints().empty()) {
     return "No proxy believes in a withdrawn or dead endpoint.\n";
   }
-  std::vector<Column> columns = {{"PROXY"}, {"ADDRESS"}, {"CLASS"},
-                                 {"CAUSE"}, {"HOLDER"},  {"BELIEVED SINCE"}};
+  std::vector<Column> columns = {
+      {"PROXY", Column::kLeft, 0, kShortestName},  {"ADDRESS"},       {"CLASS"}, {"CAUSE"},
+      {"HOLDER", Column::kLeft, 0, kShortestName}, {"BELIEVED SINCE"}};
   if (detail == Detail::kWide) columns.insert(columns.end(), {{"CLUSTER"}, {"PROXY ID"}});
   TextTable table(columns);
   for (const pb::StaleEndpoint& e : endpoints.endpoints()) {
@@ -117,7 +123,7 @@ std::string Show(const pb::ListStaleEndpointsResponse& endpoints, Detail detail)
     if (detail == Detail::kWide) row.insert(row.end(), {e.cluster(), e.proxy_id()});
     table.Add(std::move(row));
   }
-  return table.Text();
+  return table.Text(0, detail == Detail::kWide ? std::string::npos : kScreen);
 }
 
 }  // namespace phantomd

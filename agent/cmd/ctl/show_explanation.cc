@@ -6,6 +6,7 @@
 #include "agent/cmd/ctl/human.h"
 #include "agent/cmd/ctl/show.h"
 #include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/wrap.h"
 
 namespace phantomd {
 namespace {
@@ -16,6 +17,8 @@ namespace pb = phantom::v1;
 constexpr int kHolders = 3;
 constexpr int kBeliefs = 10;
 constexpr int kConnections = 6;
+
+constexpr int kRecentOfAgent = 20;  // how many connections to an address an agent tells at most
 
 std::string VerdictLine(const pb::AddressExplanation& e) {
   std::string out = fmt::format("{} at {}: {}", e.address(), HumanTimeWithZone(e.time()),
@@ -51,9 +54,9 @@ std::string HolderText(const pb::Holder& holder, const std::string& date) {
   }
   if (!pod.revision().empty()) out += ", revision " + pod.revision();
   if (!pod.node_name().empty()) out += ", on " + pod.node_name();
-  out += '\n';
+  out = Wrapped(out, 4);
   const auto line = [&](const char* label, const std::string& text) {
-    out += fmt::format("    {:<9} {}\n", label, text);
+    out += Wrapped(fmt::format("    {:<9} {}", label, text), 16);
   };
   if (holder.has_acquired()) line("acquired", HumanTimeOn(date, holder.acquired()));
   std::string withdrawn =
@@ -68,8 +71,15 @@ std::string HolderText(const pb::Holder& holder, const std::string& date) {
   return out;
 }
 
+std::string NoHolderText(const pb::AddressExplanation& e) {
+  return e.destination_class() == pb::DEAD
+             ? "\nNo pod is known to have held it: an address of pods that nobody holds is DEAD.\n"
+             : "\nNo pod is known to have held it.\n";
+}
+
 // The proxies that listed it, by cluster: who believed in it, and until when.
-std::string BeliefText(const pb::AddressExplanation& e, const std::string& date, int limit) {
+std::string BeliefText(const pb::AddressExplanation& e, const std::string& date, Detail detail,
+                       int limit) {
   std::map<std::string, std::vector<const pb::AddressExplanation::Belief*>> by_cluster;
   for (int i = 0; i < std::min(limit, e.beliefs_size()); ++i) {
     by_cluster[e.beliefs(i).cluster()].push_back(&e.beliefs(i));
@@ -77,7 +87,11 @@ std::string BeliefText(const pb::AddressExplanation& e, const std::string& date,
   std::string out;
   for (const auto& [cluster, beliefs] : by_cluster) {
     out += "  " + cluster + "\n";
-    TextTable table({{"PROXY"}, {"BELIEVES"}, {"SINCE"}, {"UNTIL"}, {"HEALTH"}});
+    TextTable table({{"PROXY", TextTable::Column::kLeft, 0, kShortestName},
+                     {"BELIEVES"},
+                     {"SINCE"},
+                     {"UNTIL"},
+                     {"HEALTH"}});
     for (const auto* b : beliefs) {
       std::string until = "last seen " + HumanTimeOn(date, b->last_seen());
       if (b->has_gone_by()) {
@@ -87,7 +101,7 @@ std::string BeliefText(const pb::AddressExplanation& e, const std::string& date,
       table.Add({b->proxy_name(), b->believes() ? "yes" : "no", HumanTimeOn(date, b->first_seen()),
                  until, b->health()});
     }
-    out += table.Text(4);
+    out += table.Text(4, detail == Detail::kWide ? std::string::npos : kScreen);
   }
   return out;
 }
@@ -110,16 +124,22 @@ std::string Show(const pb::AddressExplanation& e, Detail detail) {
   const auto limit = [&](int limit) { return detail == Detail::kWide ? 1 << 30 : limit; };
   const std::string date = HumanDate(e.time());
   std::string out = VerdictLine(e);
-  out += e.holders().empty() ? "\nNo pod is known to have held it.\n" : "\nHeld by\n";
+  out += e.holders().empty() ? NoHolderText(e) : "\nHeld by\n";
   for (int i = 0; i < std::min(limit(kHolders), e.holders_size()); ++i) {
     out += HolderText(e.holders(i), date);
   }
   out += More(limit(kHolders), e.holders_size());
   out += e.beliefs().empty() ? "\nNo proxy is known to have listed it.\n" : "\nBelieved in by\n";
-  out += BeliefText(e, date, limit(kBeliefs)) + More(limit(kBeliefs), e.beliefs_size());
-  if (e.recent().empty()) return out + "\nNo phantom connections.\n";
-  return out + "\nLatest phantom connections\n" + ConnectionText(e, detail, limit(kConnections)) +
-         More(limit(kConnections), e.recent_size());
+  out += BeliefText(e, date, detail, limit(kBeliefs)) + More(limit(kBeliefs), e.beliefs_size());
+  if (e.recent().empty()) return out + "\nNo connections to it while withdrawn, dead or reused.\n";
+  out += "\nNewest connections to it while withdrawn, dead or reused\n";
+  out +=
+      ConnectionText(e, detail, limit(kConnections)) + More(limit(kConnections), e.recent_size());
+  if (e.recent_size() >= kRecentOfAgent) {
+    out += fmt::format("  an agent tells the newest {}; older ones: phantomctl connections\n",
+                       kRecentOfAgent);
+  }
+  return out;
 }
 
 }  // namespace phantomd

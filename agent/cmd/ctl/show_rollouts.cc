@@ -1,9 +1,12 @@
 #include <fmt/format.h>
 #include <google/protobuf/util/time_util.h>
 
+#include <optional>
+
 #include "agent/cmd/ctl/human.h"
 #include "agent/cmd/ctl/show.h"
 #include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/wrap.h"
 
 namespace phantomd {
 namespace {
@@ -56,23 +59,42 @@ std::string WindowLine(const pb::Rollout& rollout) {
   if (!rollout.has_window_max()) return "none known";
   std::string out;
   if (rollout.has_window_p50()) out += HumanDuration(rollout.window_p50()) + " median, ";
-  return out + LongestWindow(rollout) + " at most";
+  return out + (rollout.has_finished() ? LongestWindow(rollout) + " at most"
+                                       : HumanDuration(rollout.window_max()) + " so far at most");
+}
+
+// Open windows grow until the same instant: that of the answer, which the longest of them tells
+// unless a closed one is longer.
+std::optional<google::protobuf::Timestamp> AnsweredAt(const pb::Rollout& rollout) {
+  std::optional<google::protobuf::Timestamp> first_opened;
+  for (const pb::ProxyWindow& w : rollout.windows()) {
+    if (w.has_closed()) {
+      if (w.closed() - w.opened() >= rollout.window_max()) return std::nullopt;
+    } else if (!first_opened.has_value() || w.opened() < *first_opened) {
+      first_opened = w.opened();
+    }
+  }
+  if (!first_opened.has_value()) return std::nullopt;
+  return *first_opened + rollout.window_max();
 }
 
 TextTable WindowTable(const pb::Rollout& rollout) {
-  TextTable table({{"PROXY"},
+  TextTable table({{"PROXY", Column::kLeft, 0, kShortestName},
                    {"OPENED"},
                    {"CLOSED"},
                    {"WINDOW", Column::kRight},
                    {"ATTEMPTS", Column::kRight},
                    {"PHANTOMS", Column::kRight},
                    {"LAST CONNECT"}});
+  const auto answered = AnsweredAt(rollout);
   for (const pb::ProxyWindow& w : rollout.windows()) {
     const std::string date = HumanDate(w.opened());
     std::string length = kNone;
     if (w.has_closed()) {
       length = HumanDuration(w.closed() - w.opened());
       if (w.has_closed_error()) length += "±" + HumanDuration(w.closed_error());
+    } else if (answered.has_value()) {
+      length = ">" + HumanDuration(*answered - w.opened());
     }
     table.Add({w.proxy_name(), HumanTimeOn(date, w.opened()),
                w.has_closed() ? HumanTimeOn(date, w.closed()) : "open", length,
@@ -125,10 +147,10 @@ std::string Show(const pb::ListRolloutsResponse& rollouts, Detail detail) {
   return table.Text();
 }
 
-std::string Show(const pb::Rollout& rollout, Detail) {
+std::string Show(const pb::Rollout& rollout, Detail detail) {
   std::string out = rollout.name() + "\n" + Headline(rollout) + "\n";
   const auto line = [&](const char* label, const std::string& text) {
-    out += fmt::format("{:<9} {}\n", label, text);
+    out += Wrapped(fmt::format("{:<9} {}", label, text), 12);
   };
   line("Started", HumanTimeWithZone(rollout.started()));
   line("Finished", rollout.has_finished() ? HumanTimeWithZone(rollout.finished()) : "going on");
@@ -141,7 +163,8 @@ std::string Show(const pb::Rollout& rollout, Detail) {
   line("Waited", WaitedLine(rollout));
   line("Stranded", StrandedLine(rollout));
   line("Windows", WindowLine(rollout));
-  const std::string windows = WindowTable(rollout).Text();
+  const std::string windows =
+      WindowTable(rollout).Text(0, detail == Detail::kWide ? std::string::npos : kScreen);
   return windows.empty() ? out : out + "\n" + windows;
 }
 

@@ -3,6 +3,7 @@
 #include "agent/cmd/ctl/human.h"
 #include "agent/cmd/ctl/show.h"
 #include "agent/cmd/ctl/text_table.h"
+#include "agent/cmd/ctl/wrap.h"
 
 namespace phantomd {
 namespace {
@@ -12,12 +13,13 @@ using Column = TextTable::Column;
 
 constexpr char kNone[] = "-";
 
-// "Feeds         pods    synced": the label stands before the first of its lines.
+// "Feeds         pods    synced": the label stands before the first of its lines. What is too long
+// for one goes on two columns further in.
 void AppendLines(const std::string& label, const std::string& lines, std::string* out) {
   std::string head = label;
   for (size_t at = 0; at < lines.size();) {
     const size_t end = lines.find('\n', at);
-    *out += fmt::format("{:<13} {}\n", head, lines.substr(at, end - at));
+    *out += Wrapped(fmt::format("{:<13} {}", head, lines.substr(at, end - at)), 16);
     head.clear();
     if (end == std::string::npos) break;
     at = end + 1;
@@ -68,8 +70,9 @@ std::string Show(const pb::Status& status, Detail) {
   line("Knows since", TimeOrNone(status.has_horizon(), status.horizon()));
   line("Attempts",
        fmt::format("{} judged: {}", status.attempts(), HumanCounts(status.attempts_by_class())));
-  line("", fmt::format("{} waiting for news, {} without a caller (not judged)", status.held(),
-                       status.not_judged()));
+  line("", fmt::format("{} waiting for news, {} not judged (health checks and control connects of "
+                       "proxies, redirected downstream halves)",
+                       status.held(), status.not_judged()));
   line("Lost", HumanCounts(status.lost()));
   line("Late news", HumanCounts(status.late()));
   line("Proxies",
@@ -84,7 +87,7 @@ std::string Show(const pb::Status& status, Detail) {
 
 std::string Show(const pb::ListProxiesResponse& proxies, Detail detail) {
   if (proxies.proxies().empty()) return "No proxies.\n";
-  std::vector<Column> columns = {{"PROXY"},
+  std::vector<Column> columns = {{"PROXY", Column::kLeft, 0, kShortestName},
                                  {"ROLE"},
                                  {"ENDPOINTS", Column::kRight},
                                  {"STALE", Column::kRight},
@@ -98,9 +101,13 @@ std::string Show(const pb::ListProxiesResponse& proxies, Detail detail) {
         {{"CLUSTERS", Column::kRight}, {"ENVOY"}, {"ADMIN"}, {"PIDS"}, {"ID"}, {"ENVOY NODE"}});
   }
   TextTable table(columns);
+  std::string errors;
   for (const pb::ProxyStatus& p : proxies.proxies()) {
     std::string belief = p.has_last_belief() ? HumanTime(p.last_belief()) : "none";
-    if (!p.belief_error().empty()) belief += ": " + p.belief_error();
+    if (!p.belief_error().empty()) {
+      if (detail == Detail::kWide) belief += ": " + p.belief_error();
+      errors += Wrapped(p.proxy().name() + ": " + p.belief_error(), 2);
+    }
     std::vector<std::string> row = {
         p.proxy().name(),
         RoleName(p.proxy().role()),
@@ -122,7 +129,8 @@ std::string Show(const pb::ListProxiesResponse& proxies, Detail detail) {
     }
     table.Add(std::move(row));
   }
-  return table.Text();
+  if (detail == Detail::kWide) return table.Text();
+  return table.Text(0, kScreen) + errors;
 }
 
 std::string Show(const pb::Report& report, Detail detail) {

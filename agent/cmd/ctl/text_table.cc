@@ -8,16 +8,11 @@
 namespace phantomd {
 namespace {
 
-// Characters, as far as a terminal counts them: the bytes that do not continue a UTF-8 sequence.
 bool BeginsCharacter(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
-
-size_t WidthOf(const std::string& text) {
-  return std::count_if(text.begin(), text.end(), BeginsCharacter);
-}
 
 // In at most `width` characters, its middle left out.
 std::string Shortened(const std::string& text, size_t width) {
-  const size_t have = WidthOf(text);
+  const size_t have = ColumnsOf(text);
   if (have <= width) return text;
   const size_t head = width / 2;
   const size_t tail_from = have - (width - 1 - head);
@@ -32,6 +27,10 @@ std::string Shortened(const std::string& text, size_t width) {
 
 }  // namespace
 
+size_t ColumnsOf(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), BeginsCharacter);
+}
+
 void TextTable::Add(std::vector<std::string> row) {
   PHANTOMD_CHECK(row.size() == columns_.size());
   rows_.push_back(std::move(row));
@@ -43,12 +42,20 @@ std::vector<std::string> TextTable::TitleCells() const {
   return out;
 }
 
-std::vector<size_t> TextTable::Widths() const {
+std::vector<size_t> TextTable::Widths(size_t most) const {
   std::vector<size_t> out;
   for (size_t i = 0; i < columns_.size(); ++i) {
-    size_t width = std::max(columns_[i].least_width, WidthOf(columns_[i].title));
-    for (const auto& row : rows_) width = std::max(width, WidthOf(row[i]));
+    size_t width = std::max(columns_[i].least_width, ColumnsOf(columns_[i].title));
+    for (const auto& row : rows_) width = std::max(width, ColumnsOf(row[i]));
     out.push_back(width);
+  }
+  size_t all = 2 * (out.size() - 1);
+  for (const size_t width : out) all += width;
+  for (size_t i = 0; i < out.size() && all > most; ++i) {
+    if (columns_[i].shrinks_to == 0 || out[i] <= columns_[i].shrinks_to) continue;
+    const size_t by = std::min(all - most, out[i] - columns_[i].shrinks_to);
+    out[i] -= by;
+    all -= by;
   }
   return out;
 }
@@ -59,7 +66,7 @@ std::string TextTable::Line(const std::vector<std::string>& cells,
   for (size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) out += "  ";
     const std::string cell = Shortened(cells[i], widths[i]);
-    const std::string padding(widths[i] - WidthOf(cell), ' ');
+    const std::string padding(widths[i] - ColumnsOf(cell), ' ');
     out += columns_[i].align == Column::kRight ? padding + cell : cell + padding;
   }
   out.erase(out.find_last_not_of(' ') + 1);
@@ -68,26 +75,18 @@ std::string TextTable::Line(const std::vector<std::string>& cells,
 
 std::string TextTable::Text(size_t indent, size_t most) const {
   if (rows_.empty()) return "";
-  std::vector<size_t> widths = Widths();
-  size_t all = indent + 2 * (widths.size() - 1);
-  for (const size_t width : widths) all += width;
-  for (size_t i = 0; i < widths.size() && all > most; ++i) {
-    if (columns_[i].shrinks_to == 0 || widths[i] <= columns_[i].shrinks_to) continue;
-    const size_t by = std::min(all - most, widths[i] - columns_[i].shrinks_to);
-    widths[i] -= by;
-    all -= by;
-  }
+  const std::vector<size_t> widths = Widths(most == std::string::npos ? most : most - indent);
   const std::string margin(indent, ' ');
   std::string out = margin + Line(TitleCells(), widths);
   for (const auto& row : rows_) out += margin + Line(row, widths);
   return out;
 }
 
-std::string TextTable::Titles() const { return Line(TitleCells(), Widths()); }
+std::string TextTable::Titles() const { return Line(TitleCells(), Widths(std::string::npos)); }
 
-std::string TextTable::Rows() const {
+std::string TextTable::Rows(size_t most) const {
   std::string out;
-  for (const auto& row : rows_) out += Line(row, Widths());
+  for (const auto& row : rows_) out += Line(row, Widths(most));
   return out;
 }
 

@@ -12,9 +12,13 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace phantomd {
+
+// Characters, as far as a terminal counts them: the bytes that do not continue a UTF-8 sequence.
+size_t ColumnsOf(std::string_view text);
 
 class TextTable {
  public:
@@ -32,10 +36,11 @@ class TextTable {
   // most `most` columns if those that may shrink allow it.
   std::string Text(size_t indent = 0, size_t most = std::string::npos) const;
   std::string Titles() const;
-  std::string Rows() const;
+  // In at most `most` columns, as above.
+  std::string Rows(size_t most = std::string::npos) const;
 
  private:
-  std::vector<size_t> Widths() const;
+  std::vector<size_t> Widths(size_t most) const;
   std::string Line(const std::vector<std::string>& cells, const std::vector<size_t>& widths) const;
   std::vector<std::string> TitleCells() const;
 
