@@ -35,8 +35,14 @@ void KubeEdge::Run() {
 void KubeEdge::SayNewErrors() {
   const std::shared_ptr<const KubeStats> stats = loop_->stats();
   said_.resize(stats->feeds.size());
+  said_waiting_.resize(stats->feeds.size());
   for (size_t i = 0; i < said_.size(); ++i) {
     const FeedStats& feed = stats->feeds[i];
+    // Once synced, a file that has not grown yet is nothing to speak of.
+    if (!feed.synced && !feed.waiting.empty() && feed.waiting != said_waiting_[i]) {
+      said_waiting_[i] = feed.waiting;
+      spdlog::warn("{}", feed.waiting);
+    }
     if (feed.last_error == said_[i]) continue;
     said_[i] = feed.last_error;
     spdlog::warn("{} ({} skipped so far)", feed.last_error, feed.skipped);

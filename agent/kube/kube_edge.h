@@ -39,7 +39,9 @@ class KubeEdge {
   const std::unique_ptr<FeedLoop> loop_;
   Mailbox<EdgePost>& core_;
   Mailbox<StopRequest> stop_;
-  std::vector<std::string> said_;  // the last error of each feed that was logged
+  // Of each feed: the last error that was logged, and the last reason why nothing comes from it.
+  std::vector<std::string> said_;
+  std::vector<std::string> said_waiting_;
   std::thread thread_;
 };
 
