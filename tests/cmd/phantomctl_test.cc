@@ -302,7 +302,9 @@ TEST_F(PhantomctlTest, SeveralAgentsAreMergedAndTheMissingOneIsNamed) {
     names.push_back(ran.out.substr(at, ran.out.find(' ', at) - at));
   }
   EXPECT_THAT(names, ::testing::ElementsAre("shop/webapp-1", "shop/webapp-1-b", "shop/webapp-2",
-                                            "shop/webapp-2-b"));
+                                            "shop/webapp-2-b",
+                                            // Why they have no belief, beneath the table.
+                                            "shop/webapp-2:", "shop/webapp-2-b:"));
   // Each has a state of its own.
   const Ran status = testing::RunProgram("phantomctl", {"--address", server_.address(), "--address",
                                                         other.address(), "status", "-o", "json"});
