@@ -71,7 +71,7 @@ function(phantomd_test name)
     ENVIRONMENT "PHANTOMD_SOURCE_DIR=${PROJECT_SOURCE_DIR};PHANTOMD_BUILD_DIR=${PROJECT_BINARY_DIR}")
   if(arg_LABEL MATCHES "unit|edge")
     set_property(GLOBAL APPEND PROPERTY PHANTOMD_SANITIZER_TESTS ${name})
-  else()
+  elseif(NOT arg_LABEL STREQUAL "world")
     # These make namespaces and load BPF programs: one at a time.
     set_tests_properties(${name} PROPERTIES RUN_SERIAL TRUE)
   endif()
