@@ -85,5 +85,33 @@ TEST(Rule5Test, OnlyARefusalTellsOfTheNextHoldersNamespace) {
   EXPECT_EQ(Decide(known, {7, kLocalError}).verdict.destination, kDead);
 }
 
+TEST(Rule5Test, SomebodyUnknownWhoAnsweredInAGapIsTheGaps) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  EXPECT_EQ(Decide(known, {10, kEstablished}).verdict.unknown_reason, UnknownReason::kStartRace);
+  known.facts.pods_broken = true;
+  EXPECT_EQ(Decide(known, {10, kEstablished}).verdict.unknown_reason, UnknownReason::kFeedGap);
+}
+
+// A dynamic forward proxy or a Redis cluster resolves names.
+TEST(CauseTest, ACustomClusterThatListsAddressesIsDns) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  known.Listed({.name = "forward", .discovery = Discovery::kCustom});
+  EXPECT_EQ(Decide(known, {10, kAbandoned}).verdict.cause, Cause::kStaleDns);
+}
+
+TEST(CauseTest, DnsComesBeforeStaticConfigBeforeWhatWasListedAgain) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  known.Listed({.name = "back", .before = false, .left_before = 8});
+  const auto cause = [&] { return Decide(known, {10, kAbandoned}).verdict.cause; };
+  EXPECT_EQ(cause(), Cause::kAfterRemoval);
+  known.Listed({.name = "static", .discovery = Discovery::kStatic});
+  EXPECT_EQ(cause(), Cause::kStaticConfig);
+  known.Listed({.name = "dns", .discovery = Discovery::kStrictDns});
+  EXPECT_EQ(cause(), Cause::kStaleDns);
+}
+
 }  // namespace
 }  // namespace phantomd::testing
