@@ -18,7 +18,8 @@ struct ListingState {
   bool may_be_in = false;
   bool may_be_before = true;  // not yet in service for the first time
   bool may_be_after = false;  // out of it again
-  bool ever_in = false;       // at any time
+  bool ever_in = false;       // at any time, or it may have been
+  bool surely_in = false;     // ... as was told
   Exit behind;                // the newest exit that t may lie behind
   Exit ahead;                 // the first one after t
 };
@@ -40,7 +41,7 @@ ListingState StateOf(const ServiceIndex& services, uint32_t id, const FeedLog& f
             std::min(std::max(exit.bounds.not_before, deletion.not_before), out_told);
       }
     }
-    state.ever_in = true;
+    state.ever_in = state.surely_in = true;
     if (t >= in_floor && t < exit.bounds.not_after) state.may_be_in = true;
     if (t >= exit.bounds.not_before && t < next_in) {
       if (!state.may_be_after) state.behind = exit;
@@ -91,6 +92,7 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
   bool any_after = false;
   bool any_ahead_open = false;
   bool ever_in = listings == 0;  // a pod without a Service is withdrawn by its deletion alone
+  bool surely_in = ever_in;
   Exit behind;
   Exit ahead;
   for (uint32_t at = listings; at != 0; at = services[at].next) {
@@ -100,6 +102,7 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
     all_out &= state.may_be_before || state.may_be_after;
     any_after |= state.may_be_after;
     ever_in |= state.ever_in;
+    surely_in |= state.surely_in;
     if (state.may_be_after) TakeLater(state.behind, &behind);
     if (state.ahead.bounds != kNever) {
       TakeLater(state.ahead, &ahead);
@@ -119,7 +122,8 @@ ServiceState ServiceStateAt(const ServiceIndex& services, uint32_t listings, con
   }
   if (deletion.happened() && ever_in) {
     if (t >= deletion.not_before) result.may_be_withdrawn = true;
-    if (t >= deletion.not_after) result.may_be_in_service = false;
+    // One that never was in service is not withdrawn.
+    if (t >= deletion.not_after && surely_in) result.may_be_in_service = false;
     // The slice's word comes after the request, but its receipt may bound the request from above.
     exit.bounds.not_before = exit.by_terminating
                                  ? deletion.not_before

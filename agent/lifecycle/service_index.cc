@@ -34,11 +34,6 @@ uint32_t ServiceIndex::InternListing(uint32_t service, uint32_t tenancy, bool re
       listings_[at].unseen_start = false;
       unseen_starts_.erase(at);
     }
-    // Still not ready in the list after a gap: it may have been in service inside the gap.
-    if (!ready && !listings_[at].ever_ready && feed_.CatchingUp(observed)) {
-      listings_[at].unseen_start = true;
-      unseen_starts_[at] = observed;
-    }
     return at;
   }
   const uint32_t slot = listings_.Add();
@@ -118,7 +113,14 @@ void ServiceIndex::Apply(const SliceChange& change, BootTime observed, Tenancies
   });
   for (size_t i = 0; i < changed.size(); ++i) {
     if (i + 1 < changed.size() && changed[i + 1].listing == changed[i].listing) continue;
-    Settle(listings_[changed[i].listing], changed[i].terminating, observed);
+    const uint32_t id = changed[i].listing;
+    Listing& listing = listings_[id];
+    if (listing.ready_slices == 0 && !listing.ever_ready && feed_.CatchingUp(observed)) {
+      // Not ready, or gone, in the list after a gap: it may have been in service inside the gap.
+      listing.unseen_start = true;
+      unseen_starts_[id] = observed;
+    }
+    Settle(listing, changed[i].terminating, observed);
   }
 
   std::vector<Entry> differing;

@@ -225,7 +225,7 @@ std::string NaiveOracle::ServiceOf(const std::string& uid, int64_t t) const {
   std::map<std::string, int> slices;  // 0 unready, 1 terminating, 2 ready
   std::vector<Span> spans;
   bool listed = false;
-  int64_t first_listed = kNever;
+  int64_t unseen_at = kNever;
   int64_t first_ready = kNever;
   bool last_by_removal = false;
   const auto [asked_from, asked] = RequestOf(uid);
@@ -243,12 +243,14 @@ std::string NaiveOracle::ServiceOf(const std::string& uid, int64_t t) const {
         slices[slice->name] = endpoint.ready ? 2 : endpoint.terminating ? 1 : 0;
         terminating = endpoint.terminating;
         mentions = listed = true;
-        first_listed = std::min(first_listed, at);
       }
     }
     if (!mentions) continue;
     const bool is = std::any_of(slices.begin(), slices.end(),
                                 [](const auto& entry) { return entry.second == 2; });
+    // Never ready as far as was told; but nobody may have told.
+    if (!is && spans.empty() && CatchingUp(Feed::kSlices, at)) unseen_at = at;
+    if (is && unseen_at == at) unseen_at = kNever;
     if (is && !was) {
       first_ready = std::min(first_ready, at);
       if (!spans.empty() && last_by_removal && at - spans.back().out <= kGrain) {
@@ -267,10 +269,9 @@ std::string NaiveOracle::ServiceOf(const std::string& uid, int64_t t) const {
       last_by_removal = slices.empty();
     }
   }
-  const bool unseen =
-      listed && first_ready != first_listed && CatchingUp(Feed::kSlices, first_listed);
+  const bool unseen = unseen_at != kNever;
   bool in = spans.empty() || t < spans.front().in;
-  bool out = unseen && t < first_ready;
+  bool out = unseen && t < first_ready && t >= Floor(Feed::kSlices, unseen_at);
   for (size_t i = 0; i < spans.size(); ++i) {
     if (t >= spans[i].in_from && t < spans[i].out) in = true;
     const int64_t back = i + 1 < spans.size() ? spans[i + 1].in : kNever;
@@ -278,7 +279,7 @@ std::string NaiveOracle::ServiceOf(const std::string& uid, int64_t t) const {
   }
   if (!listed || unseen || !spans.empty()) {
     if (t >= asked_from && asked_from != kNever) out = true;
-    if (t >= asked) in = false;
+    if (t >= asked && (!listed || !spans.empty())) in = false;
   }
   return !out ? "" : in ? "~" : "-";
 }

@@ -32,6 +32,19 @@ TEST(ServiceTest, UnreadyInTheListAfterAGapMayHaveBeenInServiceInside) {
   ExpectWho(story, kX, {{30, "a!"}, {47.9, "a!"}, {71, "a!~"}});
 }
 
+// What a gap hid of it: whether it was ever in service, and when its deletion was requested.
+TEST(ServiceTest, GoneFromTheListAfterAGapItMayHaveBeenInServiceInside) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=15\n"
+      "@21 slice s1 web a:unready\n"
+      "@52 broken slices until=50\n"
+      "@70 slice s1 web\n"
+      "@70 synced slices\n"
+      "@75.2 pod a del=75\n");
+  ExpectWho(story, kX, {{30, "a!"}, {71, "a!~"}, {80, "a?~ nobody"}});
+}
+
 TEST(ServiceTest, SliceThatVanishesWithdrawsWhatItListed) {
   Story story(kRunning);
   story.Tell("@50 slice s1 gone\n");
