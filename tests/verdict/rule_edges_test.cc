@@ -64,6 +64,36 @@ TEST(Rule3Test, OfTwoThatDroppedItTheLatestRemovalExplains) {
   }
 }
 
+// Its hosts are what clients asked for: that it let go of one says nothing of a later connection.
+TEST(Rule3Test, AnOriginalDstClusterThatDroppedItTellsNothing) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {19, 20}});
+  known.Held({.pod = 2, .acquired = {29, 30}});
+  known.Listed({.name = "db",
+                .service = "shop/db",
+                .means = {{1, kMeant}, {2, kNot}},
+                .discovery = Discovery::kOriginalDst,
+                .hold = Hold::kDropped,
+                .gone_by = 38});
+  EXPECT_EQ(Decide(known, {40, kEstablished}).verdict.destination, kLive);
+  EXPECT_EQ(Decide(known, {40, kEstablished}).verdict.certainty, kGuess);
+}
+
+TEST(Rule6Test, WhatAClientNamedMeansNoOtherPodThanTheWithdrawnOne) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 5}});
+  known.Held({.pod = 2, .acquired = {6, 7}, .withdrawn = {8, 9}});
+  EvidenceBuilder client = known, cluster = known;
+  client.Listed(
+      {.name = "PassthroughCluster", .discovery = Discovery::kOriginalDst, .hold = Hold::kHostSet});
+  cluster.Listed({.name = "static", .discovery = Discovery::kStatic});
+  for (const EvidenceBuilder& named : {known, client}) {
+    EXPECT_EQ(Decide(named, {10, kEstablished}).verdict.destination, kWithdrawn);
+    EXPECT_EQ(Decide(named, {10, kEstablished}).verdict.certainty, kSure);
+  }
+  EXPECT_EQ(Decide(cluster, {10, kEstablished}).verdict.certainty, kGuess);
+}
+
 TEST(Rule4Test, MetadataTellsNothingWhileTheMeshsNameOfThisClusterIsUnknown) {
   EvidenceBuilder known;
   known.Listed({.name = "c", .service = "shop/catalog", .mesh_cluster = "east"});
