@@ -4,6 +4,8 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/hash/hash.h"
+
 namespace phantomd {
 namespace {
 
@@ -51,11 +53,25 @@ std::vector<ToldEndpoint> Sorted(std::span<const BeliefSnapshot::Cluster* const>
   return told;
 }
 
+// Up to so many endpoints their digests are scanned: that takes less than the steps of a search.
+constexpr size_t kScanned = 512;
+
+uint32_t DigestOf(const SocketAddr& address) {
+  return static_cast<uint32_t>(absl::HashOf(address));
+}
+
 bool AddressLess(const EndpointHistory& a, const SocketAddr& b) { return a.address() < b; }
 
 }  // namespace
 
 const EndpointHistory* ClusterHistory::Find(const SocketAddr& address) const {
+  if (endpoints_.size() <= kScanned) {
+    const uint32_t digest = DigestOf(address);
+    for (size_t i = 0; i < digests_.size(); ++i) {
+      if (digests_[i] == digest && endpoints_[i].address() == address) return &endpoints_[i];
+    }
+    return nullptr;
+  }
   const auto at = std::lower_bound(endpoints_.begin(), endpoints_.end(), address, AddressLess);
   return at != endpoints_.end() && at->address() == address ? &*at : nullptr;
 }
@@ -114,6 +130,7 @@ bool ClusterHistory::List(std::span<const BeliefSnapshot::Cluster* const> told,
                return a.address() < b.address();
              });
   endpoints_ = std::move(merged);
+  Digest();
   return true;
 }
 
@@ -141,7 +158,17 @@ void ClusterHistory::Compact(BootTime before, const IpVisitor& vanished) {
     }
     if (!remembered) vanished(ip);
   }
+  if (out == endpoints_.size()) return;
   endpoints_.erase(endpoints_.begin() + static_cast<std::ptrdiff_t>(out), endpoints_.end());
+  Digest();
+}
+
+void ClusterHistory::Digest() {
+  digests_.clear();
+  digests_.reserve(endpoints_.size());
+  for (const EndpointHistory& endpoint : endpoints_) {
+    digests_.push_back(DigestOf(endpoint.address()));
+  }
 }
 
 std::vector<BootTime> ClusterHistory::Told() const {
