@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/verdict/possibilities.h"
+
 namespace phantomd {
 namespace {
 
@@ -11,7 +13,8 @@ constexpr Nanos kLongestSyn = std::chrono::seconds(127);
 
 // One pod that surely holds the address, in service, and that nobody's Service excludes: nothing is
 // stale here, so the address's history need not be read.
-bool PlainlyLive(const Evidence& evidence) {
+bool PlainlyLive(const Attempt& attempt, const Evidence& evidence) {
+  if (NeverAnswered(attempt)) return false;  // its node may be gone, and it with it
   const AddressFacts& address = evidence.address;
   if (address.holders.size() != 1 || !address.holders[0].sure ||
       address.holders[0].may_be_withdrawn) {
@@ -76,10 +79,11 @@ Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& l
     evidence.answered_after = facts.answered_after;
     GatherListings(facts, lifecycle, evidence);
   }
-  if (PlainlyLive(evidence) && HeldBySomeCluster(evidence)) return evidence;
+  const bool plainly_live = PlainlyLive(attempt, evidence);
+  if (plainly_live && HeldBySomeCluster(evidence)) return evidence;
   evidence.has_original_dst = evidence.proxy_known && belief.HasOriginalDst(proxy);
   if (evidence.has_original_dst) evidence.original_dst_layer = belief.OriginalDstLayer(proxy);
-  if (!PlainlyLive(evidence)) GatherEarlier(attempt, lifecycle, evidence);
+  if (!plainly_live) GatherEarlier(attempt, lifecycle, evidence);
   return evidence;
 }
 

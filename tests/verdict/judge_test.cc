@@ -127,6 +127,21 @@ TEST_F(JudgeTest, WhoStillHoldsTheAddressAtTheOutcomeIsNotNamedTwice) {
   EXPECT_EQ(verdict.holder_at_outcome, PodHandle::kNone);
 }
 
+TEST_F(JudgeTest, WhoGotTheAddressAfterTheSynIsNotTheStaleHolder) {
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
+  scene.At(40).Terminates("a");
+  scene.At(50).Runs({"b", "10.0.0.1", "billing"});
+  Learn();
+  JudgeContext lost;
+  lost.node_fell_silent = true;
+  const Verdict verdict = Judge(To("10.0.0.1", 10, 11, Outcome::kAbandoned),
+                                Scene::ProxyIdOf("webapp"), lifecycle, belief, lost)
+                              .verdict;
+  EXPECT_EQ(verdict.destination, DestinationClass::kDead);
+  EXPECT_EQ(verdict.last_holder, lifecycle.FindPod(Scene::UidOf("a")));
+}
+
 TEST_F(JudgeTest, AnAdoptedSynIsJudgedOnlyIfTheIndexReachesBackThatFar) {
   scene.At(100).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
   scene.At(101).Polled("webapp", {{"catalog", {"10.0.0.1"}}});

@@ -115,6 +115,17 @@ TEST(Rule5Test, OnlyARefusalTellsOfTheNextHoldersNamespace) {
   EXPECT_EQ(Decide(known, {7, kLocalError}).verdict.destination, kDead);
 }
 
+// Where news usually takes longer than a network namespace outlives its containers.
+TEST(Rule5Test, ARefusalBehindTheHoldersOwnLikelyEndIsNotTheNextOnes) {
+  EvidenceBuilder known;
+  known.Held({.pod = 1, .released = {4, 12}, .withdrawn = {3, 3.5}});
+  const Attempt attempt = Connect{.syn = 10, .outcome = kRefused}.attempt();
+  Evidence evidence = known.Build(attempt.started);
+  evidence.address.holders[0].tenancy.likely_released = At(8);
+  evidence.address.last.likely_released = At(8);
+  EXPECT_EQ(Eliminate(attempt, evidence, {}).verdict.destination, kDead);
+}
+
 TEST(Rule5Test, SomebodyUnknownWhoAnsweredInAGapIsTheGaps) {
   EvidenceBuilder known;
   known.Held({.pod = 1, .released = {4, 5}});
