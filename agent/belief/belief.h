@@ -50,8 +50,10 @@ struct ClusterBelief {
   BootTime last_seen;   // received-stamp of the last one that did
   // Set where it may not have been listed yet at t, but had been before: gone by then.
   BootTime left_before;
-  BootTime gone_by;              // Max: still listed. The instant by which it was surely gone
-  bool received_before = false;  // a snapshot received before t listed it
+  BootTime gone_by;               // Max: still listed. The instant by which it was surely gone
+  bool received_before = false;   // a snapshot received before t listed it
+  bool since_first_poll = false;  // the first poll that is remembered did: how long before, nobody
+                                  // knows
   // How many connects the host counted between the polls around t: from the last poll received at
   // or before t to the first one requested at or after it, of which the second has counted a
   // connect at t and the first has not. -1: not known (one of the two polls is missing, did not

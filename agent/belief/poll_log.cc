@@ -32,6 +32,11 @@ Poll PollLog::PinLastBefore(BootTime t) {
   return entry.poll;
 }
 
+Poll PollLog::first() const {
+  if (!old_.empty()) return old_.front().poll;
+  return recent_.empty() ? Poll{} : recent_.front().poll;
+}
+
 Poll PollLog::last() const {
   if (!recent_.empty()) return recent_.back().poll;
   return old_.empty() ? Poll{} : old_.back().poll;

@@ -41,7 +41,8 @@ class PollLog {
   // The last poll received at or before `t` that is still known, kept from now on.
   Poll PinLastBefore(BootTime t);
 
-  Poll last() const;  // none: !exists()
+  Poll first() const;  // the first that is remembered; none: !exists()
+  Poll last() const;   // none: !exists()
   bool usable(BootTime t) const;
 
   // The polls around t: the last one received at or before t, and the first one requested at or

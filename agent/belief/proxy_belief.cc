@@ -161,6 +161,7 @@ ClusterBelief ProxyBelief::BeliefOf(const ClusterHistory& cluster, const Endpoin
   belief.first_seen = stay.begin.first_at;
   belief.last_seen = stay.last.received;
   belief.gone_by = stay.gone_at;
+  belief.since_first_poll = stay.begin.first <= polls_.first().received;
   belief.failed_outlier_check = endpoint.listing().failed_outlier_check;
   belief.failed_active_health_check = endpoint.listing().failed_active_health_check;
   return belief;

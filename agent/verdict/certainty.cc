@@ -16,8 +16,9 @@ bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
 
 // Nobody tells which Service was meant, and the address had, or before the horizon may have had,
 // another holder: the proxy may mean that one. It does if it listed the address before this one
-// came. Of a withdrawn pod that matters only where a cluster listed the address: what a client
-// named means no Service.
+// came. Soon after the agent began it may mean one that died before and left no other trace, if a
+// client named the address itself or the proxy's very first poll listed it already. Of a withdrawn
+// pod that matters only where a cluster listed the address: what a client named means no Service.
 bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
   const ClusterEvidence* listing = chosen.listing;
   const bool by_cluster =
@@ -30,7 +31,10 @@ bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
   const bool listed_before =
       listing != nullptr && listing->belief.first_seen < chosen.holder->tenancy.acquired.not_before;
   const AddressFacts& address = evidence.address;
-  return address.other_holder_known || !address.history_complete || listed_before;
+  const bool older_than_index =
+      evidence.soon_after_horizon && (!by_cluster || listing->belief.since_first_poll);
+  return address.other_holder_known || !address.history_complete || listed_before ||
+         older_than_index;
 }
 
 // Whoever refused had a network namespace at the address: a pod whose object went before the agent

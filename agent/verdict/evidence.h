@@ -44,6 +44,7 @@ struct Evidence {
   bool has_original_dst = false;  // of LIVE ones that a cluster holds: not told
   Layer original_dst_layer = Layer::kUnspecified;
   bool syn_before_horizon = false;      // an adopted SYN may be older than the index
+  bool soon_after_horizon = false;      // who may be meant may be older than the index
   std::vector<EarlierTenancy> earlier;  // newest first; left empty where nothing can be stale
 };
 

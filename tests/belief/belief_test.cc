@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "tests/belief/belief_script.h"
+#include "tests/belief/belief_fixture.h"
 
 namespace phantomd {
 namespace {
@@ -16,41 +16,10 @@ using ::phantomd::testing::Address;
 using ::phantomd::testing::At;
 using ::phantomd::testing::BeliefScript;
 using ::phantomd::testing::Ip;
+using ::phantomd::testing::kA;
 using ::phantomd::testing::WallAt;
 
-constexpr char kA[] = "10.0.0.1:80";
-
-class BeliefTest : public ::testing::Test {
- protected:
-  // "-": no belief; else "assigned", "host set" or "dropped" of the only cluster around t.
-  std::string HoldAt(double t, std::string_view address = kA) {
-    const BeliefFacts facts = belief_.At(script_.proxy(), Address(address), At(t));
-    if (facts.clusters.empty()) return "-";
-    EXPECT_EQ(facts.clusters.size(), 1u);
-    switch (facts.clusters[0].hold) {
-      case Hold::kAssigned:
-        return "assigned";
-      case Hold::kHostSet:
-        return "host set";
-      case Hold::kDropped:
-        return "dropped";
-    }
-    return "?";
-  }
-  ClusterBelief Only(double t, std::string_view address = kA) {
-    const BeliefFacts facts = belief_.At(script_.proxy(), Address(address), At(t));
-    EXPECT_EQ(facts.clusters.size(), 1u) << "at " << t;
-    return facts.clusters.empty() ? ClusterBelief{} : facts.clusters[0];
-  }
-  bool Usable(double t) { return belief_.At(script_.proxy(), Address(kA), At(t)).usable; }
-  TimeBounds LetGo(double from, std::optional<double> until = std::nullopt) {
-    return belief_.LetGo(script_.proxy(), Ip("10.0.0.1"), At(from),
-                         until ? At(*until) : BootTime::Max());
-  }
-
-  Belief belief_;
-  BeliefScript script_{belief_};
-};
+class BeliefTest : public testing::BeliefFixture {};
 
 TEST_F(BeliefTest, BoundsArePollsAndGoneByIsExclusive) {
   script_.Complete(10, "web: 10.0.0.1:80");
@@ -80,6 +49,16 @@ TEST_F(BeliefTest, MayBeHeldFromThePollThatDidNotListItYet) {
   EXPECT_TRUE(Only(25.001).received_before);
   EXPECT_EQ(Only(12).first_seen, At(25));
   EXPECT_EQ(Only(12).gone_by, BootTime::Max());
+}
+
+TEST_F(BeliefTest, WhatTheFirstPollListedMayBeOlderThanIt) {
+  script_.Complete(10, "web: 10.0.0.1:80");
+  script_.Changed(25, "web: 10.0.0.1:80 10.0.0.2:80");
+  EXPECT_TRUE(Only(30).since_first_poll);
+  EXPECT_FALSE(Only(30, "10.0.0.2:80").since_first_poll);
+  script_.Changed(40, "web: 10.0.0.2:80");
+  script_.Changed(55, "web: 10.0.0.1:80 10.0.0.2:80");
+  EXPECT_FALSE(Only(60).since_first_poll) << "it came back";
 }
 
 TEST_F(BeliefTest, FirstPollSpeaksOfTheHalfMinuteBeforeIt) {
@@ -264,84 +243,6 @@ TEST_F(BeliefTest, ConnectsOfADroppedHostAreStillKnown) {
   script_.Changed(40, "web:");
   EXPECT_EQ(Only(12).connects_around, 3);
   EXPECT_EQ(Only(30).connects_around, -1);
-}
-
-TEST_F(BeliefTest, AfterLostObservationsOnlyListedClustersAreConfirmed) {
-  script_.Complete(10, "web: 10.0.0.1:80; db: 10.0.0.2:80");
-  script_.Changed(25, "");
-  belief_.Lost(script_.proxy(), At(30), At(40));
-  script_.Changed(45, "web: 10.0.0.1:80");
-  EXPECT_EQ(Only(30).last_seen, At(45));
-  EXPECT_EQ(Only(30, "10.0.0.2:80").last_seen, At(25));
-  script_.Complete(60, "web: 10.0.0.1:80");
-  EXPECT_EQ(Only(30, "10.0.0.2:80").last_seen, At(25));
-  EXPECT_EQ(Only(30, "10.0.0.2:80").gone_by, At(60));
-  script_.Changed(75, "");
-  EXPECT_EQ(Only(30).last_seen, At(75));  // the chain is whole again
-  EXPECT_EQ(Only(62).connects_around, 0);
-  EXPECT_EQ(Only(46).connects_around, -1);
-}
-
-TEST_F(BeliefTest, LossToldLateTakesBackWhatPollsSinceConfirmed) {
-  script_.Complete(10, "web: 10.0.0.1:80");
-  script_.Changed(25, "");
-  script_.Changed(40, "");
-  belief_.Lost(script_.proxy(), At(30), At(35));
-  EXPECT_EQ(Only(26).last_seen, At(25));
-}
-
-TEST_F(BeliefTest, LossBeforeACompleteSnapshotIsMadeUpFor) {
-  script_.Complete(10, "web: 10.0.0.1:80");
-  script_.Complete(40, "web: 10.0.0.1:80");
-  script_.Changed(55, "");
-  belief_.Lost(script_.proxy(), At(20), At(30));
-  EXPECT_EQ(Only(26).last_seen, At(55));
-}
-
-TEST_F(BeliefTest, LettingGoIsTheEndOfTheLastClusterAndPort) {
-  script_.Complete(10, "web: 10.0.0.1:80 10.0.0.1:81; api: 10.0.0.1:80");
-  script_.Changed(25, "web: 10.0.0.1:81");
-  script_.Changed(40, "web:");
-  EXPECT_EQ(LetGo(12).not_after, BootTime::Max());
-  script_.Changed(55, "api:");
-  EXPECT_EQ(LetGo(12), (TimeBounds{At(39.9), At(55)}));
-  EXPECT_EQ(LetGo(50), (TimeBounds{At(50), At(55)}));
-  EXPECT_EQ(LetGo(55), (TimeBounds{BootTime::Min(), BootTime::Min()}));
-  EXPECT_EQ(belief_.LetGo(script_.proxy(), Ip("10.0.0.9"), At(1)),
-            (TimeBounds{BootTime::Min(), BootTime::Min()}));
-}
-
-TEST_F(BeliefTest, LettingGoIsNotUndoneByALaterBelief) {
-  script_.Complete(10, "web: 10.0.0.1:80");
-  script_.Changed(25, "web:");
-  script_.Changed(200, "web: 10.0.0.1:80");
-  EXPECT_EQ(LetGo(12), (TimeBounds{At(12), At(25)}));
-  EXPECT_EQ(LetGo(100).not_after, BootTime::Max());
-  EXPECT_EQ(LetGo(100, 200), (TimeBounds{BootTime::Min(), BootTime::Min()}));
-}
-
-TEST_F(BeliefTest, AGoneProxyLetsGoOfEverything) {
-  script_.Complete(10, "web: 10.0.0.1:80");
-  script_.Changed(25, "");
-  EXPECT_TRUE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
-  belief_.Gone(script_.proxy(), At(30));
-  script_.Changed(30.01, "web: 10.0.0.1:80");  // was still in the mail
-  script_.Complete(30.05, "web: 10.0.0.1:80");
-  EXPECT_FALSE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
-  EXPECT_EQ(LetGo(12), (TimeBounds{At(24.9), At(30)}));
-  EXPECT_EQ(HoldAt(29), "assigned");
-  EXPECT_EQ(HoldAt(30), "dropped");
-}
-
-TEST_F(BeliefTest, AProxyThatAnswersAfterItsEndLivesOn) {
-  script_.Complete(10, "web: 10.0.0.1:80");
-  belief_.Gone(script_.proxy(), At(30));
-  script_.Changed(40, "web: 10.0.0.1:80");  // changes of what is no longer known
-  EXPECT_FALSE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
-  script_.Complete(55, "web: 10.0.0.1:80");
-  EXPECT_TRUE(belief_.BelievesNow(script_.proxy(), Ip("10.0.0.1")));
-  EXPECT_EQ(HoldAt(35), "assigned");  // back at some time since its supposed end
-  EXPECT_EQ(Only(56).first_seen, At(55));
 }
 
 TEST_F(BeliefTest, BelieversAreTheProxiesThatListItNow) {

@@ -27,6 +27,7 @@ void AddListing(const Cluster& c, Evidence& out) {
                     .left_before = At(c.left_before),
                     .gone_by = AtOrNever(c.gone_by),
                     .received_before = c.before,
+                    .since_first_poll = c.since_first_poll,
                     .connects_around = c.connects};
   for (const PossibleHolder& holder : out.address.holders) {
     const auto it = c.means.find(static_cast<uint32_t>(holder.tenancy.pod));
@@ -43,6 +44,7 @@ Evidence EvidenceBuilder::Build(BootTime syn) const {
   out.slices_told = slices_told;
   out.proxy_known = proxy_known;
   out.belief_usable = belief_usable;
+  out.soon_after_horizon = soon_after_horizon;
   out.answered_after = answered_after;
   out.has_original_dst = has_original_dst;
   out.original_dst_layer = original_dst_layer;

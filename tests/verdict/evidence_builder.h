@@ -48,6 +48,7 @@ struct Cluster {
   Hold hold = Hold::kAssigned;
   Layer layer = Layer::kL4;
   bool before = true;  // a snapshot received before the SYN listed it
+  bool since_first_poll = false;
   double first_seen = 1000;
   double last_seen = 1000;
   double left_before = 0;  // 0: it was not listed before this stay
@@ -74,6 +75,7 @@ class EvidenceBuilder {
   bool belief_usable = true;
   bool answered_after = true;
   bool proxy_known = true;
+  bool soon_after_horizon = false;
   bool has_original_dst = false;
   Layer original_dst_layer = Layer::kUnspecified;
 

@@ -96,6 +96,24 @@ TEST_F(JudgeTest, ALiveAttemptAllocatesNothingHoweverManyPodsThereAre) {
   EXPECT_EQ(live, kPods);
 }
 
+// The client may have resolved it for a pod that was gone before the agent's first list, at 1 s.
+TEST_F(JudgeTest, WhatAClientNamesWithinHalfAMinuteOfTheFirstListIsNotCertain) {
+  scene.At(1).Synced();
+  scene.At(5).Runs({"a", "10.0.0.1"});
+  Learn();
+  const struct {
+    double syn;
+    Certainty certainty;
+  } kCases[] = {
+      {10, Certainty::kInferred}, {30.9, Certainty::kInferred}, {31, Certainty::kCertain}};
+  for (const auto& c : kCases) {
+    const Attempt attempt = To("10.0.0.1", c.syn, c.syn + 0.001, Outcome::kEstablished);
+    const Verdict verdict = Judge(attempt, ProxyId(), lifecycle, belief, {}).verdict;
+    EXPECT_EQ(verdict.destination, DestinationClass::kLive) << c.syn;
+    EXPECT_EQ(verdict.certainty, c.certainty) << c.syn;
+  }
+}
+
 TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {
   scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
   scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});

@@ -178,6 +178,18 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EvidenceBuilder listed_before = alone;  // acquired after 1 s
   listed_before.Listed({.name = "pinned", .first_seen = 0.5});
   EXPECT_EQ(Decide(listed_before, {}).verdict.certainty, kGuess);
+  EvidenceBuilder unpolled_before = alone;  // a holder older than the agent may be meant
+  unpolled_before.Listed({.name = "pinned", .since_first_poll = true});
+  EXPECT_EQ(Decide(unpolled_before, {}).verdict.certainty, kSure) << "long after the beginning";
+  unpolled_before.soon_after_horizon = true;
+  EXPECT_EQ(Decide(unpolled_before, {}).verdict.certainty, kGuess);
+  EvidenceBuilder remembered = alone;  // a client may name what it resolved before the agent began
+  remembered.soon_after_horizon = true;
+  EXPECT_EQ(Decide(remembered, {}).verdict.certainty, kGuess);
+  EvidenceBuilder polled_before = alone;
+  polled_before.soon_after_horizon = true;
+  polled_before.Listed({.name = "pinned"});
+  EXPECT_EQ(Decide(polled_before, {}).verdict.certainty, kSure);
   EvidenceBuilder second;
   second.Held({.pod = 1, .released = {4, 5}});
   second.Held({.pod = 2, .acquired = {6, 7}});
