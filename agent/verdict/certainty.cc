@@ -37,6 +37,18 @@ bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
          older_than_index;
 }
 
+// A client that names the address itself goes through the proxy's ORIGINAL_DST cluster, whichever
+// other cluster lists it, and may mean who held it shortly before. Only a connect that the cluster
+// counted tells that it was used.
+bool ClientMayMeanTheLast(const Possibility& chosen, const Attempt& attempt,
+                          const Evidence& evidence) {
+  if (chosen.destination != DestinationClass::kLive || !evidence.has_original_dst) return false;
+  if (chosen.listing != nullptr && chosen.listing->belief.connects_around > 0) return false;
+  const TenancyFacts& last = evidence.address.last;
+  return last.pod != PodHandle::kNone && last.pod != chosen.holder->tenancy.pod &&
+         attempt.started - last.released.not_before <= kAddressMemory;
+}
+
 // Whoever refused had a network namespace at the address: a pod whose object went before the agent
 // began, by force, may go on running without anybody telling of it.
 bool RefusedByNobodyKnown(const Possibility& chosen, const Attempt& attempt,
@@ -63,6 +75,7 @@ bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evide
   if (address.pods_broken) return true;
   if (address.slices_broken && RestsOnSlices(chosen.destination)) return true;
   if (RefusedByNobodyKnown(chosen, attempt, address)) return true;
+  if (ClientMayMeanTheLast(chosen, attempt, evidence)) return true;
   return SilentPod(chosen, attempt) || MeaningUnknown(chosen, evidence);
 }
 

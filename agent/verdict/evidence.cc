@@ -11,10 +11,6 @@ namespace {
 // s after it (Linux: 1 + 2 + 4 + ... + 64 s).
 constexpr Nanos kLongestSyn = std::chrono::seconds(127);
 
-// How long a client or a proxy goes on using an address after its pod is gone, if all is well: the
-// TTL of a Service's DNS records as kubeadm sets it up (CoreDNS, `ttl 30`); pushes take less.
-constexpr Nanos kAddressMemory = std::chrono::seconds(30);
-
 // One pod that surely holds the address, in service, and that nobody's Service excludes: nothing is
 // stale here, so the address's history need not be read.
 bool PlainlyLive(const Attempt& attempt, const Evidence& evidence) {

@@ -17,6 +17,10 @@
 
 namespace phantomd {
 
+// How long a client or a proxy goes on using an address after its pod is gone, if all is well: the
+// TTL of a Service's DNS records as kubeadm sets it up (CoreDNS, `ttl 30`); pushes take less.
+inline constexpr Nanos kAddressMemory = std::chrono::seconds(30);
+
 // One cluster of the proxy that lists, or listed, the destination around the SYN.
 struct ClusterEvidence {
   ClusterBelief belief;

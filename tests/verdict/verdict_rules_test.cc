@@ -198,6 +198,34 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EXPECT_EQ(Decide(second, {}).verdict.certainty, kSure);
 }
 
+// Through an ORIGINAL_DST cluster a client may go on to who held the address half a minute ago,
+// though the cluster that lists it means the present one.
+TEST(Rule6Test, WithOriginalDstOnlyACountedConnectMakesAFreshHolderCertain) {
+  const struct {
+    bool original_dst;
+    double ended;  // the earlier holder's end, not before; the SYN is at 50
+    int64_t connects;
+    Certainty certainty;
+  } kCases[] = {{true, 20, -1, kGuess},
+                {true, 19.9, -1, kSure},
+                {false, 20, -1, kSure},
+                {true, 20, 1, kSure}};
+  for (const auto& c : kCases) {
+    EvidenceBuilder known;
+    known.has_original_dst = c.original_dst;
+    known.Held({.pod = 1, .released = {c.ended, c.ended + 0.5}});
+    known.Held({.pod = 2, .acquired = {30, 31}});
+    known.facts.last.pod = static_cast<PodHandle>(1);
+    known.facts.last.released = {At(c.ended), At(c.ended + 0.5)};
+    known.Listed(
+        {.name = "c", .service = "shop/catalog", .means = {{2, kMeant}}, .connects = c.connects});
+    const Verdict verdict = Decide(known, {.syn = 50}).verdict;
+    EXPECT_EQ(verdict.destination, kLive);
+    EXPECT_EQ(verdict.certainty, c.certainty)
+        << c.original_dst << " " << c.ended << " " << c.connects;
+  }
+}
+
 // The cluster may mean the earlier holder: then the address was reused, not withdrawn.
 TEST(Rule6Test, WithdrawnWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EvidenceBuilder known;
