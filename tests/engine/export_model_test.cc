@@ -8,6 +8,7 @@
 #include "tests/engine/random_scene.h"
 #include "tests/engine/scene_run.h"
 #include "tests/testing/report_text.h"
+#include "tests/testing/seeds.h"
 
 namespace phantomd::testing {
 namespace {
@@ -104,7 +105,8 @@ TEST_P(ExportModelTest, AnExportOfAnHeirIsTheExportItCameFrom) {
   EXPECT_EQ(concluded(once), concluded(twice)) << "seed " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, ExportModelTest, ::testing::Range<uint64_t>(1, 121));
+INSTANTIATE_TEST_SUITE_P(Seeds, ExportModelTest,
+                         ::testing::Range<uint64_t>(1, 1 + testing::Seeds(120)));
 
 TEST(ExportTest, APartOfAnExportInTheMiddleOfARecordingIsRefused) {
   Scene scene;

@@ -8,6 +8,7 @@
 
 #include "tests/engine/random_scene.h"
 #include "tests/engine/scene_run.h"
+#include "tests/testing/seeds.h"
 
 namespace phantomd::testing {
 namespace {
@@ -79,7 +80,8 @@ TEST_P(OrderModelTest, EveryKindOfInputIsAmongIt) {
   EXPECT_GE(kinds.size(), 9u) << "seed " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, OrderModelTest, ::testing::Range<uint64_t>(1, 101));
+INSTANTIATE_TEST_SUITE_P(Seeds, OrderModelTest,
+                         ::testing::Range<uint64_t>(1, 1 + testing::Seeds(100)));
 
 }  // namespace
 }  // namespace phantomd::testing

@@ -9,6 +9,7 @@
 #include "agent/verdict/names.h"
 #include "tests/engine/random_scene.h"
 #include "tests/engine/scene_run.h"
+#include "tests/testing/seeds.h"
 
 namespace phantomd::testing {
 namespace {
@@ -118,7 +119,8 @@ TEST_P(TotalsModelTest, AttemptsAreTheSumOverClassesAfterEveryInput) {
   EXPECT_GT(tally.by_last_holder.size(), 3u) << "a scene in which nothing departs proves nothing";
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, TotalsModelTest, ::testing::Range<uint64_t>(1, 41));
+INSTANTIATE_TEST_SUITE_P(Seeds, TotalsModelTest,
+                         ::testing::Range<uint64_t>(1, 1 + testing::Seeds(40)));
 
 }  // namespace
 }  // namespace phantomd::testing
