@@ -44,9 +44,7 @@ bool ClientMayMeanTheLast(const Possibility& chosen, const Attempt& attempt,
                           const Evidence& evidence) {
   if (chosen.destination != DestinationClass::kLive || !evidence.has_original_dst) return false;
   if (chosen.listing != nullptr && chosen.listing->belief.connects_around > 0) return false;
-  const TenancyFacts& last = evidence.address.last;
-  return last.pod != PodHandle::kNone && last.pod != chosen.holder->tenancy.pod &&
-         attempt.started - last.released.not_before <= kAddressMemory;
+  return LatelyHeldByAnother(attempt, evidence.address, chosen.holder->tenancy.pod);
 }
 
 // Whoever refused had a network namespace at the address: a pod whose object went before the agent

@@ -26,10 +26,12 @@ bool PlainlyLive(const Attempt& attempt, const Evidence& evidence) {
   return true;
 }
 
-// Then a cluster tells the layer, and nobody asks what else the connection may have gone through.
-bool HeldBySomeCluster(const Evidence& evidence) {
+// A cluster tells the layer, and no client can mean another pod by the address: nobody asks what
+// else the connection may have gone through.
+bool OriginalDstDoesNotMatter(const Attempt& attempt, const Evidence& evidence) {
   return std::any_of(evidence.listings.begin(), evidence.listings.end(),
-                     [](const ClusterEvidence& listing) { return listing.held(); });
+                     [](const ClusterEvidence& listing) { return listing.held(); }) &&
+         !LatelyHeldByAnother(attempt, evidence.address, evidence.address.holders[0].tenancy.pod);
 }
 
 void GatherListings(const BeliefFacts& facts, const Lifecycle& lifecycle, Evidence& evidence) {
@@ -64,6 +66,12 @@ void GatherEarlier(const Attempt& attempt, const Lifecycle& lifecycle, Evidence&
 
 }  // namespace
 
+bool LatelyHeldByAnother(const Attempt& attempt, const AddressFacts& address, PodHandle holder) {
+  const TenancyFacts& last = address.last;
+  return last.pod != PodHandle::kNone && last.pod != holder &&
+         attempt.started - last.released.not_before <= kAddressMemory;
+}
+
 Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& lifecycle,
                 const Belief& belief) {
   Evidence evidence;
@@ -81,7 +89,7 @@ Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& l
     GatherListings(facts, lifecycle, evidence);
   }
   const bool plainly_live = PlainlyLive(attempt, evidence);
-  if (plainly_live && HeldBySomeCluster(evidence)) return evidence;
+  if (plainly_live && OriginalDstDoesNotMatter(attempt, evidence)) return evidence;
   evidence.has_original_dst = evidence.proxy_known && belief.HasOriginalDst(proxy);
   if (evidence.has_original_dst) evidence.original_dst_layer = belief.OriginalDstLayer(proxy);
   if (!plainly_live) GatherEarlier(attempt, lifecycle, evidence);

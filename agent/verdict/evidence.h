@@ -45,12 +45,16 @@ struct Evidence {
   bool belief_usable = false;   // a snapshot is close enough to the SYN to speak of it
   bool answered_after = false;  // a poll requested at or after the SYN was answered, or failed
   absl::InlinedVector<ClusterEvidence, 2> listings;
-  bool has_original_dst = false;  // of LIVE ones that a cluster holds: not told
+  bool has_original_dst = false;  // told where a client may have meant another by it, or where no
+                                  // cluster holds the address
   Layer original_dst_layer = Layer::kUnspecified;
   bool syn_before_horizon = false;      // an adopted SYN may be older than the index
   bool soon_after_horizon = false;      // who may be meant may be older than the index
   std::vector<EarlierTenancy> earlier;  // newest first; left empty where nothing can be stale
 };
+
+// Another pod held the address until so shortly before the SYN that it may still be meant.
+bool LatelyHeldByAnother(const Attempt& attempt, const AddressFacts& address, PodHandle holder);
 
 Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& lifecycle,
                 const Belief& belief);

@@ -114,6 +114,29 @@ TEST_F(JudgeTest, WhatAClientNamesWithinHalfAMinuteOfTheFirstListIsNotCertain) {
   }
 }
 
+// Plainly live and listed, yet a client may go to the earlier pod through the ORIGINAL_DST cluster.
+TEST_F(JudgeTest, AFreshHolderBesideOriginalDstIsCertainOnlyOnceItsPredecessorIsForgotten) {
+  const std::vector<PolledCluster> clusters = {
+      {"catalog", {"10.0.0.1"}}, {.service = "", .discovery = Discovery::kOriginalDst}};
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(40).Terminates("a").Slice("catalog", {});
+  scene.At(42).Ends("a", 41.9).Deleted("a");
+  scene.At(45).Runs({"b", "10.0.0.1"}).Slice("catalog", {"b"});
+  scene.At(46).Polled("webapp", clusters);
+  scene.At(90).Polled("webapp", clusters);
+  Learn();
+  const struct {
+    double syn;
+    Certainty certainty;
+  } kCases[] = {{50, Certainty::kInferred}, {80, Certainty::kCertain}};
+  for (const auto& c : kCases) {
+    const Verdict verdict =
+        Decide(To("10.0.0.1", c.syn, c.syn + 0.001, Outcome::kEstablished)).verdict;
+    EXPECT_EQ(verdict.destination, DestinationClass::kLive) << c.syn;
+    EXPECT_EQ(verdict.certainty, c.certainty) << c.syn;
+  }
+}
+
 TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {
   scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
   scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});
