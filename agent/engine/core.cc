@@ -47,8 +47,7 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
               .silence = silence_}),
       planner_(belief_,
                [this](const ProxyId& proxy, const SocketAddr& address) {
-                 const DestinationClass c = judge_.Suppose(proxy, address, now_).destination;
-                 return IsPhantom(c) || c == DestinationClass::kWithdrawn;
+                 return TellsOfDeparture(judge_.Suppose(proxy, address, now_).destination);
                }),
       counting_since_(started),
       now_(started),

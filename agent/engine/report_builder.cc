@@ -61,10 +61,6 @@ std::string NameOfProxy(const Knowledge& known, const ProxyId& id) {
   return entry != nullptr ? entry->named.name : std::string();
 }
 
-bool ToBeFeared(DestinationClass destination) {
-  return IsPhantom(destination) || destination == DestinationClass::kWithdrawn;
-}
-
 // The pod whose departure makes the endpoint stale.
 Holder StaleHolder(const Knowledge& known, const IpAddr& ip, const Verdict& verdict) {
   for (const TenancyFacts& tenancy : known.lifecycle.Tenancies(ip)) {
@@ -81,7 +77,7 @@ std::vector<StaleEndpointReport> StaleEndpoints(const Knowledge& known) {
     for (const Believer& believer : known.belief.BelieversOf(ip)) {
       if (!proxies.contains(believer.proxy)) continue;
       const Verdict verdict = known.judge.Suppose(believer.proxy, believer.address, known.now);
-      if (!ToBeFeared(verdict.destination)) continue;
+      if (!TellsOfDeparture(verdict.destination)) continue;
       out.push_back({.proxy_id = believer.proxy,
                      .proxy_name = NameOfProxy(known, believer.proxy),
                      .cluster = std::string(believer.belief.cluster),

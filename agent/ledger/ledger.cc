@@ -12,10 +12,6 @@ namespace {
 // no other end of it is awaited after twice that.
 constexpr Nanos kStallMemory = std::chrono::minutes(30);
 
-bool TellsOfDeparture(DestinationClass destination) {
-  return destination == DestinationClass::kWithdrawn || IsPhantom(destination);
-}
-
 // An attempt that tells of a departed pod although nothing bad came of it.
 bool BehindDeparture(const Attempt& attempt, const Verdict& verdict, const Lifecycle& lifecycle) {
   if (TellsOfDeparture(verdict.destination)) return true;

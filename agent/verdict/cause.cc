@@ -60,9 +60,7 @@ Explanation ExplainBelief(const Possibility& chosen, const Attempt& attempt,
   const auto cause_of = [&](const ClusterEvidence& listing) {
     return CauseOf(listing, attempt.started, dropped_memory);
   };
-  const bool to_explain = chosen.destination == DestinationClass::kWithdrawn ||
-                          chosen.destination == DestinationClass::kDead ||
-                          chosen.destination == DestinationClass::kReused;
+  const bool to_explain = TellsOfDeparture(chosen.destination);
   Explanation out;
   if (attempt.initiator == Initiator::kApplication) {
     if (to_explain) out.cause = Cause::kBypass;

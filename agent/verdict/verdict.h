@@ -62,6 +62,12 @@ constexpr bool IsPhantom(DestinationClass c) {
   return c == DestinationClass::kDead || c == DestinationClass::kReused;
 }
 
+// The connection went to a pod that was on its way out of service or gone; such a verdict has a
+// cause.
+constexpr bool TellsOfDeparture(DestinationClass c) {
+  return c == DestinationClass::kWithdrawn || IsPhantom(c);
+}
+
 struct Verdict {
   DestinationClass destination = DestinationClass::kUnspecified;
   Certainty certainty = Certainty::kUnspecified;
