@@ -1,11 +1,11 @@
 #include "tests/cases/case_script.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 #include "agent/base/check.h"
 #include "fmt/format.h"
+#include "tests/testing/words.h"
 
 namespace phantomd::testing {
 namespace {
@@ -16,24 +16,6 @@ constexpr double kPollTime = 0.004;
 constexpr double kRecordDelay = 0.02;
 
 BootTime At(double seconds) { return BootTime::FromNanos(std::llround(seconds * 1e9)); }
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  size_t from = 0;
-  while (from <= text.size()) {
-    const size_t to = std::min(text.find(separator, from), text.size());
-    if (to > from) parts.emplace_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
-double Number(std::string_view text) {
-  double value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  PHANTOMD_CHECK(result.ec == std::errc() && result.ptr == text.data() + text.size());
-  return value;
-}
 
 // "key=value"; the value is empty where the word has none.
 std::pair<std::string_view, std::string_view> KeyValue(std::string_view word) {

@@ -9,20 +9,11 @@
 #include "agent/verdict/names.h"
 #include "tests/engine/random_scene.h"
 #include "tests/engine/scene_run.h"
+#include "tests/testing/counts.h"
 #include "tests/testing/seeds.h"
 
 namespace phantomd::testing {
 namespace {
-
-uint64_t Sum(const Counts& counts) {
-  uint64_t sum = 0;
-  for (const auto& [key, count] : counts) sum += count;
-  return sum;
-}
-
-bool TellsOfDeparture(DestinationClass c) {
-  return c == DestinationClass::kWithdrawn || IsPhantom(c);
-}
 
 // What was told and judged so far, kept another way than the ledger does.
 struct Tally {
@@ -36,7 +27,7 @@ struct Tally {
     EXPECT_TRUE(cookies.insert(c.socket_cookie).second) << "judged twice: " << c.socket_cookie;
     ++by_class[std::string(NameOf(c.destination_class))];
     ++by_proxy[c.proxy_id];
-    if (TellsOfDeparture(c.destination_class)) {
+    if (MustHaveCause(c.destination_class)) {
       ++by_last_holder[c.last_holder.pod.uid][c.destination_class];
     }
   }

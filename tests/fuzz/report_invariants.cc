@@ -4,19 +4,13 @@
 #include <string>
 
 #include "agent/base/check.h"
+#include "tests/testing/counts.h"
 
 namespace phantomd::fuzz {
 namespace {
 
-uint64_t Sum(const Counts& counts) {
-  uint64_t sum = 0;
-  for (const auto& [key, count] : counts) sum += count;
-  return sum;
-}
-
-bool TellsOfDeparture(DestinationClass destination) {
-  return destination == DestinationClass::kWithdrawn || IsPhantom(destination);
-}
+using testing::MustHaveCause;
+using testing::Sum;
 
 void CheckRollout(const RolloutReport& rollout) {
   PHANTOMD_CHECK(!rollout.name.empty());
@@ -52,9 +46,9 @@ void CheckVerdict(const Connection& c) {
   const bool unknown = destination == DestinationClass::kUnknown;
   PHANTOMD_CHECK((c.unknown_reason != UnknownReason::kUnspecified) == unknown);
   PHANTOMD_CHECK((c.certainty == Certainty::kUnspecified) == unknown);
-  PHANTOMD_CHECK((c.cause != Cause::kUnspecified) == TellsOfDeparture(destination));
+  PHANTOMD_CHECK((c.cause != Cause::kUnspecified) == MustHaveCause(destination));
   PHANTOMD_CHECK((c.cause == Cause::kBypass) ==
-                 (TellsOfDeparture(destination) && c.initiator == Initiator::kApplication));
+                 (MustHaveCause(destination) && c.initiator == Initiator::kApplication));
   PHANTOMD_CHECK(c.since_withdrawn >= Nanos(0) && c.since_dead >= Nanos(0));
   if (destination == DestinationClass::kDead) PHANTOMD_CHECK(c.current_holder.pod.uid.empty());
 }
@@ -88,7 +82,7 @@ void CheckReport(const Report& report) {
   for (const auto& chunk : report.connections) {
     for (const auto& connection : *chunk) {
       ++kept;
-      PHANTOMD_CHECK(TellsOfDeparture(connection->destination_class));
+      PHANTOMD_CHECK(MustHaveCause(connection->destination_class));
       CheckVerdict(*connection);
       PHANTOMD_CHECK(connection->sequence > sequence);
       sequence = connection->sequence;
@@ -96,7 +90,7 @@ void CheckReport(const Report& report) {
   }
   PHANTOMD_CHECK(kept <= status.attempts);
   for (const StaleEndpointReport& stale : report.stale_endpoints) {
-    PHANTOMD_CHECK(TellsOfDeparture(stale.destination) && stale.cause != Cause::kUnspecified);
+    PHANTOMD_CHECK(MustHaveCause(stale.destination) && stale.cause != Cause::kUnspecified);
   }
 }
 

@@ -1,32 +1,14 @@
 #include "tests/lifecycle/story.h"
 
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 
 #include "agent/base/check.h"
 #include "fmt/format.h"
+#include "tests/testing/words.h"
 
 namespace phantomd::testing {
 namespace {
-
-std::vector<std::string> Split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  size_t from = 0;
-  while (from <= text.size()) {
-    const size_t to = std::min(text.find(separator, from), text.size());
-    if (to > from) parts.emplace_back(text.substr(from, to - from));
-    from = to + 1;
-  }
-  return parts;
-}
-
-double Number(std::string_view text) {
-  double value = 0;
-  const auto result = std::from_chars(text.data(), text.data() + text.size(), value);
-  PHANTOMD_CHECK(result.ec == std::errc() && result.ptr == text.data() + text.size());
-  return value;
-}
 
 WallTime Wall(std::string_view text) { return WallTime::FromNanos(At(Number(text)).nanos()); }
 
