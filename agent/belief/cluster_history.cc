@@ -165,6 +165,7 @@ void ClusterHistory::Compact(BootTime before, const IpVisitor& vanished) {
 
 void ClusterHistory::Digest() {
   digests_.clear();
+  if (endpoints_.size() > kScanned) return;
   digests_.reserve(endpoints_.size());
   for (const EndpointHistory& endpoint : endpoints_) {
     digests_.push_back(DigestOf(endpoint.address()));

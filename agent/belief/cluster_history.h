@@ -77,7 +77,7 @@ class ClusterHistory {
   std::vector<BootTime> unchained_;
   size_t endpoint_count_ = 0;
   std::vector<EndpointHistory> endpoints_;
-  std::vector<uint32_t> digests_;  // of each of endpoints_' addresses
+  std::vector<uint32_t> digests_;  // of each of endpoints_' addresses; none if they are too many
 };
 
 }  // namespace phantomd
