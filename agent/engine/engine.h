@@ -21,6 +21,7 @@
 
 #include "absl/status/status.h"
 #include "agent/base/boot_time.h"
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/edge_post.h"
 #include "agent/engine/input.h"
 #include "agent/engine/poll_demand.h"

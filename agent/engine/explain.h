@@ -2,8 +2,8 @@
 // believed in it, and the latest connections that met it withdrawn, dead or reused.
 #pragma once
 
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/knowledge.h"
-#include "agent/engine/report.h"
 
 namespace phantomd {
 

@@ -136,27 +136,4 @@ struct Report {
   MetricCells metrics;
 };
 
-// Everything known about one address at one instant.
-struct AddressExplanation {
-  struct BeliefLine {
-    ProxyId proxy_id;
-    std::string proxy_name;
-    std::string cluster;
-    SocketAddr address;
-    bool believes = false;  // at `time`
-    BootTime first_seen;
-    BootTime last_seen;
-    BootTime gone_by;    // unset: still listed
-    std::string health;  // "assigned", "held by the proxy", "dropped", with the failed checks
-  };
-  SocketAddr address;  // port 0: any
-  BootTime time;
-  DestinationClass destination = DestinationClass::kUnspecified;
-  Certainty certainty = Certainty::kUnspecified;
-  UnknownReason unknown_reason = UnknownReason::kUnspecified;
-  std::vector<Holder> holders;  // newest first
-  std::vector<BeliefLine> beliefs;
-  std::vector<std::shared_ptr<const Connection>> recent;  // newest first, at most 20
-};
-
 }  // namespace phantomd

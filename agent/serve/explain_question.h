@@ -14,7 +14,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/base/ip_addr.h"
 #include "agent/base/mailbox.h"
-#include "agent/engine/report.h"
+#include "agent/engine/address_explanation.h"
 
 namespace phantomd {
 

@@ -12,6 +12,7 @@
 
 #include "agent/base/boot_time.h"
 #include "agent/base/published.h"
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/report.h"
 #include "agent/serve/agent_health.h"
 #include "agent/serve/explain_question.h"

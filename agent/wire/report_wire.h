@@ -10,6 +10,7 @@
 
 #include <string>
 
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/report.h"
 #include "phantom/v1/query.pb.h"
 

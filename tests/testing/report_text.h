@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/report.h"
 
 namespace phantomd::testing {

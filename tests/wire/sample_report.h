@@ -7,6 +7,7 @@
 
 #include <memory>
 
+#include "agent/engine/address_explanation.h"
 #include "agent/engine/report.h"
 
 namespace phantomd::testing {
