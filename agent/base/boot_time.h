@@ -39,8 +39,19 @@ class TimePoint {
     if (__builtin_add_overflow(t.nanos_, d.count(), &sum)) return d.count() > 0 ? Max() : Min();
     return TimePoint(sum);
   }
-  friend constexpr TimePoint operator-(TimePoint t, Nanos d) { return t + (-d); }
-  friend constexpr Nanos operator-(TimePoint a, TimePoint b) { return Nanos(a.nanos_ - b.nanos_); }
+  friend constexpr TimePoint operator-(TimePoint t, Nanos d) {
+    if (t == Max() || t == Min()) return t;
+    int64_t rest = 0;
+    if (__builtin_sub_overflow(t.nanos_, d.count(), &rest)) return d.count() > 0 ? Min() : Max();
+    return TimePoint(rest);
+  }
+  // Saturates too: from "always" to any instant it is as long as can be told.
+  friend constexpr Nanos operator-(TimePoint a, TimePoint b) {
+    int64_t span = 0;
+    if (__builtin_sub_overflow(a.nanos_, b.nanos_, &span))
+      return a > b ? Nanos::max() : Nanos::min();
+    return Nanos(span);
+  }
   constexpr TimePoint& operator+=(Nanos d) { return *this = *this + d; }
 
   template <typename H>

@@ -63,7 +63,8 @@ absl::StatusOr<std::optional<Input>> RecordingReader::NextRecord() {
   if (inputs_ == 0) {
     if (absl::Status read = Fill(prefix + 1); !read.ok()) return read;
     if (available() > prefix && !MayBeginInput(buffer_[at_ + prefix])) {
-      return absl::InvalidArgumentError(fmt::format("{} is not a recording", name_));
+      return absl::InvalidArgumentError(
+          fmt::format("{} is not a recording: no Header can begin as at byte {}", name_, prefix));
     }
   }
   if (length > kMaxRecordBytes) {

@@ -45,6 +45,16 @@ TEST(TimePointTest, SumsStopAtTheEndsOfTime) {
   EXPECT_EQ((T(0) - kLongest).nanos(), -std::numeric_limits<int64_t>::max());
 }
 
+TEST(TimePointTest, SpansStopAtTheLongest) {
+  EXPECT_EQ(T(5) - BootTime::Min(), kLongest);
+  EXPECT_EQ(BootTime::Min() - T(5), Nanos::min());
+  EXPECT_EQ(BootTime::Max() - T(-5), kLongest);
+  EXPECT_EQ(BootTime::Max() - BootTime::Min(), kLongest);
+  EXPECT_EQ(BootTime::Max() - BootTime::Max(), Nanos(0));
+  EXPECT_EQ(T(-2) - Nanos::min(), BootTime::FromNanos(std::numeric_limits<int64_t>::max() - 1));
+  EXPECT_EQ(T(2) - Nanos::min(), BootTime::Max());
+}
+
 TEST(TimePointTest, TheTwoClocksDoNotMix) {
   static_assert(!std::is_same_v<BootTime, WallTime>);
   static_assert(!std::is_convertible_v<BootTime, WallTime>);

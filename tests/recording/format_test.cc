@@ -147,7 +147,8 @@ TEST_F(RecordingTest, DamageIsNamedWithTheOffsetOfItsRecord) {
 TEST_F(RecordingTest, TextFileIsNoRecording) {
   const Read read = ReadBack("this is a text file, not a recording");
   EXPECT_EQ(read.status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(read.status.message()), ::testing::EndsWith(" is not a recording"));
+  EXPECT_THAT(std::string(read.status.message()),
+              ::testing::EndsWith(" is not a recording: no Header can begin as at byte 1"));
 }
 
 TEST_F(RecordingTest, ErrorRepeats) {
