@@ -10,9 +10,9 @@
 //                        -> CLOSE        submit
 //   inet_sk_error_report in SYN_SENT     remember the ICMP error
 //   tcp_receive_reset    in SYN_SENT     remember the RST
-//   sys_exit_connect                     submit a failure that never reached SYN_SENT
-//   sched_process_exec                   watch the namespace of a process named like a proxy
-//   sched_process_exit                   tell that such a process ended
+//
+// sync_failure.bpf.h has the programs for connects that never reach SYN_SENT, process.bpf.h those
+// that follow the proxies' processes.
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
@@ -27,27 +27,26 @@
 
 #include "bpf/connect_event.h"
 #include "bpf/connect_maps.bpf.h"
+#include "bpf/followed.bpf.h"
+#include "bpf/process.bpf.h"
 #include "bpf/socket.bpf.h"
+#include "bpf/sync_failure.bpf.h"
 // clang-format on
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-static __always_inline bool cgroup_is_watched(__u64 netns_cookie) {
-  struct cgroup_key key = {
-      .netns_cookie = netns_cookie,
-      .cgroup_id = bpf_get_current_cgroup_id(),
-  };
-  return bpf_map_lookup_elem(&watched_cgroups, &key) != 0;
-}
 
 static __always_inline void begin_attempt(struct sock* sk, const struct watch_entry* watch,
                                           __u64 netns_cookie) {
   __u8 source[16] = {};
   __u8 destination[16] = {};
   copy_addresses(sk, source, destination);
+  struct task_struct* task = bpf_get_current_task_btf();
   struct attempt* attempt;
-  if (stays_in_pod(source, destination) ||
-      ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie))) {
+  // A kernel thread connects for a file system, or for a further subflow of an MPTCP connection
+  // whose first one was the attempt.
+  if ((task->flags & PF_KTHREAD) || stays_in_pod(source, destination) ||
+      ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie) &&
+       !current_is_followed())) {
     // A socket may be connected again: what an earlier attempt left is not about this one.
     attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
     if (attempt) attempt->state = ATTEMPT_NONE;
@@ -56,10 +55,10 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
   attempt = bpf_sk_storage_get(&attempts, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
   if (!attempt) {
     struct connect_counters* counter = counters_of(CONNECT_RECORD_ATTEMPT);
-    if (counter) counter->storage_failed++;
+    if (counter) count_loss(counter, &counter->storage_failed);
+    count_attempt_of(bpf_get_current_task_btf(), true);
     return;
   }
-  struct task_struct* task = bpf_get_current_task_btf();
   attempt->started_ns = bpf_ktime_get_boot_ns();
   attempt->cgroup_id = bpf_get_current_cgroup_id();
   attempt->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -76,6 +75,8 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
                                         const struct attempt* attempt, __u64 netns_cookie,
                                         bool established) {
   const __u64 socket_cookie = bpf_get_socket_cookie(sk);
+  // TCP_FASTOPEN_CONNECT waits for data with its SYN: one that never had any was no attempt.
+  if (!established && !tcp->segs_out && sk->sk_shutdown == SHUTDOWN_MASK) return;
   __u8 flags = attempt->flags;
   if (established) flags |= CONNECT_FLAG_ESTABLISHED;
   if (tcp->segs_out) flags |= CONNECT_FLAG_SYN_SENT;
@@ -87,6 +88,7 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
   }
 
   struct connect_record* record = reserve(CONNECT_RECORD_ATTEMPT, sizeof(*record));
+  count_attempt(attempt, established, !record);
   if (!record) return;
   record->kind = CONNECT_RECORD_ATTEMPT;
   record->flags = flags;
@@ -144,12 +146,17 @@ static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u6
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
   const bool was_connecting = old_state == TCP_SYN_SENT || old_state == TCP_SYN_RECV;
-  if (new_state != TCP_SYN_SENT &&
+  if (new_state != TCP_SYN_SENT && new_state != TCP_LISTEN &&
       !(was_connecting && (new_state == TCP_ESTABLISHED || new_state == TCP_CLOSE)))
     return 0;
   if (sk->sk_protocol != IPPROTO_TCP) return 0;
   __u64 netns_cookie = sk->__sk_common.skc_net.net->net_cookie;
+  if (new_state == TCP_LISTEN) {
+    listens(netns_cookie);
+    return 0;
+  }
   struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
+  if (!watch && new_state == TCP_SYN_SENT) watch = connects_unwatched(netns_cookie);
   if (!watch) return 0;
 
   if (new_state == TCP_SYN_SENT) {
@@ -199,132 +206,5 @@ int BPF_PROG(on_receive_reset, struct sock* sk) {
     return 0;
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
   if (attempt && attempt->state == ATTEMPT_CONNECTING) attempt->flags |= CONNECT_FLAG_RST;
-  return 0;
-}
-
-// connect(2) failed without a state change: no route, or a route that forbids it. The arguments
-// are still in the registers that the system call saved, so no program is needed at its entry.
-SEC("tracepoint/syscalls/sys_exit_connect")
-int on_connect_return(struct sys_exit_context* context) {
-  const __s64 error = -context->ret;
-  if (error != ENETUNREACH && error != EHOSTUNREACH && error != EINVAL && error != EACCES &&
-      error != EPERM && error != EADDRNOTAVAIL && error != ECONNABORTED)
-    return 0;
-  struct task_struct* task = bpf_get_current_task_btf();
-  struct pt_regs* regs = (struct pt_regs*)bpf_task_pt_regs(task);
-  // The errors above come from the socket layer: the descriptor was a socket.
-  struct sock* sk = socket_of(task, PT_REGS_PARM1_CORE_SYSCALL(regs));
-  if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP) return 0;
-  __u64 netns_cookie = BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie);
-  struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
-  if (!watch) return 0;
-  __u64 socket_cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
-  if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return 0;
-  if (error == ECONNABORTED) return 0;
-  if ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie)) return 0;
-
-  struct socket_address address = {};
-  if (bpf_probe_read_user(&address, sizeof(address), (void*)PT_REGS_PARM2_CORE_SYSCALL(regs))) {
-    struct connect_counters* counter = counters_of(CONNECT_RECORD_SYNC_FAILURE);
-    if (counter) counter->unreadable++;
-    return 0;
-  }
-  __u8 destination[16] = {};
-  if (address.family == AF_INET)
-    map_v4(destination, address.v4);
-  else if (address.family == AF_INET6)
-    __builtin_memcpy(destination, address.v6, sizeof(destination));
-  else
-    return 0;  // AF_UNSPEC takes a connection down
-  if (is_loopback(destination)) return 0;
-
-  struct connect_record* record = reserve(CONNECT_RECORD_SYNC_FAILURE, sizeof(*record));
-  if (!record) return 0;
-  __builtin_memset(record, 0, sizeof(*record));
-  record->kind = CONNECT_RECORD_SYNC_FAILURE;
-  record->started_ns = record->ended_ns = bpf_ktime_get_boot_ns();
-  record->netns_cookie = netns_cookie;
-  record->socket_cookie = socket_cookie;
-  record->cgroup_id = bpf_get_current_cgroup_id();
-  record->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-  record->process_id = task->tgid;
-  record->thread_id = task->pid;
-  record->uid = BPF_CORE_READ(sk, sk_uid.val);
-  __builtin_memcpy(record->destination, destination, sizeof(destination));
-  record->destination_port = bpf_ntohs(address.port);
-  record->error = error;
-  submit(record);
-  return 0;
-}
-
-// Names by which a proxy's process is recognised before anybody has looked at it. User space looks
-// at the executable and forgets the namespace again where the name deceived.
-static __always_inline bool named_like_proxy(const char comm[16]) {
-  const bool envoy =
-      comm[0] == 'e' && comm[1] == 'n' && comm[2] == 'v' && comm[3] == 'o' && comm[4] == 'y';
-  const bool ztunnel = comm[0] == 'z' && comm[1] == 't' && comm[2] == 'u' && comm[3] == 'n' &&
-                       comm[4] == 'n' && comm[5] == 'e' && comm[6] == 'l';
-  const bool pilot_agent = comm[0] == 'p' && comm[1] == 'i' && comm[2] == 'l' && comm[3] == 'o' &&
-                           comm[4] == 't' && comm[5] == '-' && comm[6] == 'a';
-  return envoy || ztunnel || pilot_agent;
-}
-
-static __always_inline void submit_process(__u32 kind, struct task_struct* task, __u64 netns_cookie,
-                                           __u64 cgroup_id) {
-  struct process_record* record = bpf_ringbuf_reserve(&processes, sizeof(*record), 0);
-  struct connect_counters* counter = counters_of(kind);
-  if (counter) {
-    if (record)
-      counter->submitted++;
-    else
-      counter->lost++;
-  }
-  if (!record) return;
-  record->kind = kind;
-  record->pad[0] = record->pad[1] = record->pad[2] = 0;
-  record->process_id = task->tgid;
-  record->observed_ns = bpf_ktime_get_boot_ns();
-  record->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
-  record->netns_cookie = netns_cookie;
-  record->cgroup_id = cgroup_id;
-  record->uid = bpf_get_current_uid_gid();
-  record->pad2 = 0;
-  bpf_get_current_comm(record->comm, sizeof(record->comm));
-  // Rare, and somebody new is to be looked at: wake the reader.
-  bpf_ringbuf_submit(record, BPF_RB_FORCE_WAKEUP);
-}
-
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct* task, pid_t old_pid, struct linux_binprm* binprm) {
-  char comm[16] = {};
-  bpf_get_current_comm(comm, sizeof(comm));
-  if (!named_like_proxy(comm)) return 0;
-  __u32 process_id = task->tgid;
-  const __u8 one = 1;
-  bpf_map_update_elem(&proxy_processes, &process_id, &one, BPF_ANY);
-
-  __u64 netns_cookie = BPF_CORE_READ(task, nsproxy, net_ns, net_cookie);
-  struct watch_entry entry = {};
-  struct cgroup_key key = {
-      .netns_cookie = netns_cookie,
-      .cgroup_id = bpf_get_current_cgroup_id(),
-  };
-  if (host_netns_cookie && netns_cookie == host_netns_cookie) {
-    entry.flags = WATCH_BY_CGROUP;
-    bpf_map_update_elem(&watched_cgroups, &key, &one, BPF_ANY);
-  }
-  bpf_map_update_elem(&watched, &netns_cookie, &entry, BPF_NOEXIST);
-  submit_process(CONNECT_RECORD_EXEC, task, netns_cookie, key.cgroup_id);
-  return 0;
-}
-
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct* task) {
-  __u32 process_id = task->tgid;
-  if (!bpf_map_lookup_elem(&proxy_processes, &process_id)) return 0;
-  // Fires for every thread; the process has ended with the last one.
-  if (BPF_CORE_READ(task, signal, live.counter) != 0) return 0;
-  bpf_map_delete_elem(&proxy_processes, &process_id);
-  submit_process(CONNECT_RECORD_EXIT, task, 0, 0);
   return 0;
 }

@@ -1,5 +1,5 @@
 /* What the BPF programs and the agent share: the records of the two ring buffers and the values of
- * the maps. The only header that both sides include.
+ * the maps. With process_event.h, which it includes, the only header that both sides include.
  *
  * Raw facts only: what they mean is decided in agent/probe/. Instants are nanoseconds on
  * CLOCK_BOOTTIME. Addresses are 16 bytes in network order, IPv4 as ::ffff:a.b.c.d; ports are in
@@ -27,6 +27,7 @@ enum connect_record_kind {
   CONNECT_RECORD_ACCEPT = 3,       /* struct accept_record */
   CONNECT_RECORD_EXEC = 4,         /* struct process_record, in the ring `processes` */
   CONNECT_RECORD_EXIT = 5,         /* struct process_record, in the ring `processes` */
+  CONNECT_RECORD_ELSEWHERE = 6,    /* struct process_record, in the ring `processes` */
 };
 
 enum connect_record_flags {
@@ -102,24 +103,6 @@ PHANTOMD_ASSERT_OFFSET(accept_record, client_isn, 32);
 PHANTOMD_ASSERT_OFFSET(accept_record, local_port, 72);
 PHANTOMD_STATIC_ASSERT(sizeof(struct accept_record) == 80, "accept_record changed size");
 
-/* A process named like a proxy began (exec), or one of the map `proxy_processes` ended. */
-struct process_record {
-  __u8 kind;
-  __u8 pad[3];
-  __u32 process_id;
-  __u64 observed_ns;
-  __u64 process_start_ns;
-  __u64 netns_cookie; /* EXEC only */
-  __u64 cgroup_id;    /* EXEC only */
-  __u32 uid;          /* EXEC only */
-  __u32 pad2;
-  char comm[16];
-};
-PHANTOMD_ASSERT_OFFSET(process_record, observed_ns, 8);
-PHANTOMD_ASSERT_OFFSET(process_record, uid, 40);
-PHANTOMD_ASSERT_OFFSET(process_record, comm, 48);
-PHANTOMD_STATIC_ASSERT(sizeof(struct process_record) == 64, "process_record changed size");
-
 /* Value of the map `watched`, whose key is a netns cookie. */
 enum watch_flags {
   WATCH_BY_CGROUP = 1, /* only tasks of a cgroup in `watched_cgroups`; accepts are not recorded */
@@ -142,7 +125,10 @@ struct connect_counters {
   __u64 lost;           /* the ring was full */
   __u64 storage_failed; /* no memory to follow a socket */
   __u64 unreadable;     /* the address given to connect(2) was paged out */
+  __u64 lost_at_ns;     /* the latest of the last three; 0: none yet */
 };
-enum { CONNECT_COUNTER_KINDS = 6 };
+enum { CONNECT_COUNTER_KINDS = 7 };
+
+#include "bpf/process_event.h"
 
 #endif

@@ -43,7 +43,7 @@ struct {
   __uint(map_flags, BPF_F_NO_PREALLOC);
   __uint(max_entries, 16384);
   __type(key, __u32);  // process ID
-  __type(value, __u8);
+  __type(value, struct followed_process);
 } proxy_processes SEC(".maps");
 
 // Failed attempts whose connect(2) has yet to return, or will return the error when called again:
@@ -68,6 +68,7 @@ struct {
 struct connect_record* type_of_connect_record;
 struct accept_record* type_of_accept_record;
 struct process_record* type_of_process_record;
+struct socket_place* type_of_socket_place;
 
 enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
 
@@ -92,19 +93,36 @@ struct {
   __type(value, struct attempt);
 } attempts SEC(".maps");
 
+static __always_inline bool cgroup_is_watched(__u64 netns_cookie) {
+  struct cgroup_key key = {
+      .netns_cookie = netns_cookie,
+      .cgroup_id = bpf_get_current_cgroup_id(),
+  };
+  return bpf_map_lookup_elem(&watched_cgroups, &key) != 0;
+}
+
 static __always_inline struct connect_counters* counters_of(__u32 kind) {
   return bpf_map_lookup_elem(&counters, &kind);
 }
 
+// The instant comes first: who reads the count then finds an instant that is not before it.
+static __always_inline void count_loss(struct connect_counters* counter, __u64* cause) {
+  *(volatile __u64*)&counter->lost_at_ns = bpf_ktime_get_boot_ns();
+  ++*(volatile __u64*)cause;
+}
+
+static __always_inline void count_reserved(__u32 kind, const void* record) {
+  struct connect_counters* counter = counters_of(kind);
+  if (!counter) return;
+  if (record)
+    counter->submitted++;
+  else
+    count_loss(counter, &counter->lost);
+}
+
 static __always_inline void* reserve(__u32 kind, __u64 size) {
   void* record = bpf_ringbuf_reserve(&records, size, 0);
-  struct connect_counters* counter = counters_of(kind);
-  if (counter) {
-    if (record)
-      counter->submitted++;
-    else
-      counter->lost++;
-  }
+  count_reserved(kind, record);
   return record;
 }
 

@@ -37,12 +37,16 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
 
 enum { AF_INET = 2, AF_INET6 = 10 };
-enum { IPPROTO_TCP = 6 };
+enum { IPPROTO_TCP = 6, IPPROTO_MPTCP = 262 };
+enum { SHUTDOWN_MASK = 3 };
+enum { PF_KTHREAD = 0x00200000 };
+enum { IORING_OP_CONNECT = 16 };
 enum {
   TCP_ESTABLISHED = 1,
   TCP_SYN_SENT = 2,
   TCP_SYN_RECV = 3,
   TCP_CLOSE = 7,
+  TCP_LISTEN = 10,
 };
 enum { SO_EE_ORIGIN_ICMP = 2, SO_EE_ORIGIN_ICMP6 = 3 };
 enum {
@@ -156,6 +160,10 @@ struct tcp_sock {
   __u32 total_retrans;
 };
 
+struct mptcp_sock {
+  struct sock* first;
+};
+
 struct socket {
   struct sock* sk;
 };
@@ -182,6 +190,7 @@ struct signal_struct {
 };
 
 struct task_struct {
+  unsigned int flags;
   pid_t pid;
   pid_t tgid;
   __u64 start_boottime;
@@ -193,6 +202,34 @@ struct task_struct {
 };
 
 struct linux_binprm;
+
+struct sockaddr;
+
+/* A request begins with the struct of its operation, of which only the file is common. */
+struct io_kiocb {
+  struct file* file;
+  __u8 opcode;
+};
+
+struct io_connect {
+  struct sockaddr* addr;
+};
+
+struct io_uring_cqe {
+  __s32 res;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+  struct seq_file* seq;
+};
+
+struct bpf_iter__task_file {
+  struct bpf_iter_meta* meta;
+  struct task_struct* task;
+  struct file* file;
+};
 
 /* x86-64; arm64 keeps what libbpf's macros read in user_pt_regs. */
 struct pt_regs {

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -16,6 +17,7 @@
 
 #include "agent/base/check.h"
 #include "agent/base/strings.h"
+#include "agent/probe/io_uring_tracepoint.h"
 #include "agent/probe/tracepoint.h"
 #include "bpf/connect.skel.h"
 
@@ -49,6 +51,9 @@ struct Hook {
   const char* without;  // what is not seen without it; null: the agent cannot do without
 };
 
+constexpr char kWithoutIoUring[] =
+    "connects through an io_uring that fail before any SYN are not recorded";
+
 std::vector<Hook> HooksOf(connect_bpf* bpf) {
   return {
       {"inet_sock_set_state", bpf->progs.on_set_state, &bpf->links.on_set_state, nullptr},
@@ -56,6 +61,8 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
       {"tcp_receive_reset", bpf->progs.on_receive_reset, &bpf->links.on_receive_reset, nullptr},
       {"sys_exit_connect", bpf->progs.on_connect_return, &bpf->links.on_connect_return,
        "connects that fail before any SYN (no route) are not recorded"},
+      {"io_uring_complete", bpf->progs.on_io_uring_complete, &bpf->links.on_io_uring_complete,
+       kWithoutIoUring},
       {"sched_process_exec", bpf->progs.on_exec, &bpf->links.on_exec,
        "new proxies are found by scanning /proc only, and their first connects are missed"},
       {"sched_process_exit", bpf->progs.on_exit, &bpf->links.on_exit,
@@ -118,7 +125,13 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
   for (const Hook& hook : HooksOf(bpf.get())) {
     if (hook.without != nullptr) bpf_program__set_autoload(hook.program, optional);
   }
+  bpf_program__set_autoload(bpf->progs.on_open_file, optional);
   if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
+  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
+  bpf->rodata->io_uring_tells_entry = io_uring == IoUringTracepoint::kEntry;
+  if (io_uring == IoUringTracepoint::kNone || io_uring == IoUringTracepoint::kBlind) {
+    bpf_program__set_autoload(bpf->progs.on_io_uring_complete, false);
+  }
   if (const int error = connect_bpf::load(bpf.get())) {
     if (error == -EPERM || error == -EACCES) {
       return absl::PermissionDeniedError(
@@ -161,6 +174,10 @@ absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbe
     probe->limitations_.push_back(
         fmt::format("optional hooks cannot be loaded: {}", FromAbsl(all.status().message())));
     all = std::move(least);
+  }
+  if (ReadIoUringTracepoint(options.btf_path) == IoUringTracepoint::kBlind) {
+    probe->limitations_.push_back(
+        fmt::format("this kernel does not tell which io_uring request ended: {}", kWithoutIoUring));
   }
   probe->bpf_ = *std::move(all);
   // The rings come first: what is recorded from the first instant on is then read.
@@ -258,13 +275,8 @@ std::vector<uint64_t> KernelProbe::Watched() const {
   return out;
 }
 
-absl::Status KernelProbe::FollowProcess(uint32_t process_id) {
-  const __u8 one = 1;
-  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.proxy_processes), &process_id, &one, BPF_ANY) !=
-      0) {
-    return MapFailure("follow a process", errno);
-  }
-  return absl::OkStatus();
+FollowedProcesses KernelProbe::processes() const {
+  return FollowedProcesses(bpf_map__fd(bpf_->maps.proxy_processes), bpf_->progs.on_open_file);
 }
 
 // A negative result ends the walk; libbpf has consumed the record by then.
@@ -319,6 +331,7 @@ KernelTotals KernelProbe::ReadTotals() const {
       out[kind].lost += counters.lost;
       out[kind].storage_failed += counters.storage_failed;
       out[kind].unreadable += counters.unreadable;
+      out[kind].lost_at_ns = std::max(out[kind].lost_at_ns, counters.lost_at_ns);
     }
   }
   return out;

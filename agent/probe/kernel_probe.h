@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/probe/followed_processes.h"
 #include "bpf/connect_event.h"
 
 struct connect_bpf;
@@ -61,8 +62,8 @@ class KernelProbe {
   // The namespaces watched now, those included that the exec program has added by itself.
   std::vector<uint64_t> Watched() const;
 
-  // Reports the end of a process that began before the probe was loaded.
-  absl::Status FollowProcess(uint32_t process_id);
+  // The proxies' processes, as the kernel follows them.
+  FollowedProcesses processes() const;
 
   // At most `limit` records in the order in which the kernel made them; fewer than `limit`: the
   // ring was empty.

@@ -56,30 +56,10 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
     : options_(options),
       kernel_(std::move(kernel)),
       discovery_(options.discovery, namespaces_),
+      watch_(*kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
       last_totals_at_(now),
       last_totals_(Totals()) {}
-
-void Probe::TakeProcesses() {
-  for (const process_record& record : kernel_->TakeProcesses()) {
-    if (record.kind == CONNECT_RECORD_EXEC) {
-      discovery_.OnExec(record);
-    } else {
-      discovery_.OnExit(record);
-    }
-  }
-}
-
-// The kernel reports the end of those that began under its eyes; the others are named to it.
-void Probe::FollowProcesses() {
-  unfollowed_.clear();
-  for (const ProxyProcess* process : discovery_.processes().Living()) {
-    const absl::Status status = kernel_->FollowProcess(process->process_id);
-    if (status.ok()) continue;
-    unfollowed_.push_back(fmt::format("the end of process {} is noticed by scanning /proc only: {}",
-                                      process->process_id, FromAbsl(status.message())));
-  }
-}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<DiscoveredProxy> gone;
@@ -87,14 +67,14 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
   if (scan) {
     last_scan_ = now;
     discovery_.Scan(now);
-    FollowProcesses();
+    watch_.AfterScan(now);
   }
   for (bool more = true; more;) {
     // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
     // that every connect in hand finds its proxy known.
     const std::vector<ConnectRecord> records = kernel_->TakeConnects(kBatch);
     more = records.size() == kBatch;
-    TakeProcesses();
+    watch_.TakeProcesses(now);
     for (DiscoveredProxy& change : discovery_.TakeChanges()) {
       // A proxy that ended and began again within one round is only a changed one.
       std::erase_if(gone, [&](const DiscoveredProxy& g) { return g.proxy.id == change.proxy.id; });
@@ -104,7 +84,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
         sink(std::move(change));
       }
     }
-    WatchProxies(now);
+    watch_.Watch(now);
     std::vector<Attempt> attempts;
     for (const ConnectRecord& record : records) {
       if (const auto* connect = std::get_if<connect_record>(&record)) {
@@ -118,7 +98,6 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
   }
   TakeLosses(now, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
-  if (scan) DropWatches(now);
 }
 
 void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
@@ -126,51 +105,6 @@ void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<Attempt> attempts;
   resolver_.Expire(BootTime::Max(), attempts);
   for (Attempt& attempt : attempts) sink(std::move(attempt));
-}
-
-void Probe::WatchProxies(BootTime now) {
-  const uint64_t host = options_.kernel.host_netns_cookie;
-  const auto keep = [now](Watched& watched, const auto& watch) {
-    watched.needed = now;
-    if (watched.by_us) return;
-    const absl::Status status = watch();
-    watched.by_us = status.ok();
-    watched.failure = std::string(status.message());
-  };
-  of_unknown_cgroups_.clear();
-  for (const ProxyProcess* process : discovery_.processes().Living()) {
-    const uint64_t netns = process->netns_cookie;
-    const uint64_t cgroup = process->cgroup_id;
-    if (netns != host) {
-      keep(watched_namespaces_[netns], [&] { return kernel_->Watch(netns); });
-    } else if (cgroup != 0) {
-      keep(watched_cgroups_[cgroup], [&] { return kernel_->WatchCgroup(netns, cgroup); });
-    } else {
-      of_unknown_cgroups_.push_back(fmt::format(
-          "connects of process {} in the host's network namespace are not recorded: its cgroup is "
-          "unknown",
-          process->process_id));
-    }
-  }
-}
-
-// A namespace stays watched for a while after its last proxy: the proxy may be restarting. The exec
-// program watches some that turn out to hold none: a script may have been about to start the real
-// one.
-void Probe::DropWatches(BootTime now) {
-  const uint64_t host = options_.kernel.host_netns_cookie;
-  for (const uint64_t netns : kernel_->Watched()) {
-    if (netns != host) watched_namespaces_.try_emplace(netns, Watched{.needed = now});
-  }
-  const auto over = [&](const Watched& watched) {
-    return now - watched.needed > ProxyDiscovery::kRemember;
-  };
-  std::erase_if(watched_namespaces_, [&](const auto& netns) {
-    return over(netns.second) && kernel_->Unwatch(netns.first).ok();
-  });
-  std::erase_if(watched_cgroups_, [&](const auto& cgroup) {
-    return over(cgroup.second) && kernel_->UnwatchCgroup(host, cgroup.first).ok();
-  });
 }
 
 std::vector<ProbeTotal> Probe::Totals() const {
@@ -217,13 +151,8 @@ void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sin
 std::vector<std::string> Probe::Limitations() const {
   std::vector<std::string> out = limitations_;
   out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
-  for (const auto* watches : {&watched_namespaces_, &watched_cgroups_}) {
-    for (const auto& [id, watched] : *watches) {
-      if (!watched.failure.empty()) out.push_back(watched.failure);
-    }
-  }
-  out.insert(out.end(), unfollowed_.begin(), unfollowed_.end());
-  out.insert(out.end(), of_unknown_cgroups_.begin(), of_unknown_cgroups_.end());
+  const std::vector<std::string> of_watch = watch_.Limitations();
+  out.insert(out.end(), of_watch.begin(), of_watch.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
   return out;
 }

@@ -1,9 +1,7 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins three parts: KernelProbe records connects, ProxyDiscovery knows the proxies and their
-// namespaces, InitiatorResolver says who opened each connection. Namespaces of proxies are watched
-// while a proxy lives there and a minute longer; in the host's own namespace only the proxies'
-// cgroups are.
+// It joins four parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// makes the kernel watch their namespaces, InitiatorResolver says who opened each connection.
 //
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
 // It hands out, in this order: proxies that are new or changed, attempts in the order of their
@@ -15,7 +13,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -26,6 +23,7 @@
 #include "agent/probe/initiator.h"
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/proxy_discovery.h"
+#include "agent/probe/proxy_watch.h"
 
 namespace phantomd {
 
@@ -64,36 +62,22 @@ class Probe {
   std::vector<std::string> Limitations() const;
 
  private:
-  // A namespace, or a cgroup in the host's.
-  struct Watched {
-    BootTime needed;      // when a proxy was last there
-    bool by_us = false;   // else by the exec program alone, or not yet
-    std::string failure;  // why it cannot be watched
-  };
-
   Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, BootTime now);
 
-  void TakeProcesses();
-  void FollowProcesses();
-  void WatchProxies(BootTime now);
-  void DropWatches(BootTime now);
   void TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   const ProbeOptions options_;
   std::unique_ptr<KernelProbe> kernel_;
   SystemNamespaceReader namespaces_;
   ProxyDiscovery discovery_;
+  ProxyWatch watch_;
   InitiatorResolver resolver_;
 
   BootTime last_scan_;  // unset: none yet
   BootTime last_totals_at_;
   std::vector<ProbeTotal> last_totals_;
   uint64_t last_skipped_runs_ = 0;
-  std::map<uint64_t, Watched> watched_namespaces_;
-  std::map<uint64_t, Watched> watched_cgroups_;
-  std::vector<std::string> limitations_;         // found at the start
-  std::vector<std::string> unfollowed_;          // processes, as of the last scan
-  std::vector<std::string> of_unknown_cgroups_;  // processes, as of now
+  std::vector<std::string> limitations_;  // found at the start
 };
 
 }  // namespace phantomd

@@ -104,14 +104,14 @@ ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
   return out;
 }
 
-void ProxyDiscovery::OnExec(const process_record& record) {
+bool ProxyDiscovery::OnExec(const process_record& record) {
   const BootTime observed = BootTime::FromNanos(static_cast<int64_t>(record.observed_ns));
   const auto executable = proc_.Executable(record.process_id);
   const std::string name(executable.ok() ? FileNameOf(*executable) : CommandOf(record));
   const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(name);
   if (!kind.has_value()) {
     Leave(record.process_id, observed);  // it may have been one before this exec
-    return;
+    return false;
   }
   absl::StatusOr<Member> member = Inspect(record.process_id, *kind);
   const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
@@ -124,6 +124,12 @@ void ProxyDiscovery::OnExec(const process_record& record) {
   member->process.netns_cookie = record.netns_cookie;
   member->process.cgroup_id = record.cgroup_id;
   Join(*std::move(member));
+  return true;
+}
+
+void ProxyDiscovery::OnElsewhere(uint32_t process_id, BootTime start, uint64_t netns_cookie,
+                                 BootTime now) {
+  processes_.FoundIn(process_id, start, netns_cookie, now);
 }
 
 void ProxyDiscovery::OnExit(const process_record& record) {
@@ -187,6 +193,7 @@ void ProxyDiscovery::Scan(BootTime now) {
   }
   for (const uint32_t pid : ended) Leave(pid, now);
   processes_.Forget(now - kRemember);
+  processes_.ForgetElsewhere(now - kServes);
 }
 
 bool ProxyDiscovery::LivesOn(uint32_t pid) const {

@@ -56,12 +56,17 @@ class ProxyDiscovery {
  public:
   // How long a process is remembered after its end: its last records are still on their way.
   static constexpr Nanos kRemember = std::chrono::seconds(60);
+  // How long a proxy is taken to serve a namespace in which no socket of its was found again.
+  static constexpr Nanos kServes = std::chrono::seconds(90);
 
   // `namespaces` must outlive the discovery.
   ProxyDiscovery(const DiscoveryOptions& options, NamespaceReader& namespaces);
 
-  void OnExec(const process_record& record);
+  // False: not a proxy's process, whatever its name.
+  bool OnExec(const process_record& record);
   void OnExit(const process_record& record);
+  // The process has a socket in that namespace.
+  void OnElsewhere(uint32_t process_id, BootTime start, uint64_t netns_cookie, BootTime now);
   void Scan(BootTime now);
 
   // What has changed since the last call, in order.

@@ -1,5 +1,7 @@
 #include "agent/probe/proxy_process.h"
 
+#include <utility>
+
 namespace phantomd {
 
 bool ProxyProcesses::SameStart(BootTime a, BootTime b) {
@@ -17,7 +19,10 @@ ProxyProcesses::Entry* ProxyProcesses::FindEntry(uint32_t process_id, BootTime s
 
 void ProxyProcesses::Add(const ProxyProcess& process) {
   if (Entry* entry = FindEntry(process.process_id, process.start)) {
+    std::map<uint64_t, BootTime> elsewhere = std::move(entry->process.elsewhere);
     entry->process = process;
+    entry->process.elsewhere.merge(elsewhere);
+    entry->process.elsewhere.erase(process.netns_cookie);
     return;
   }
   by_pid_.emplace(process.process_id, Entry{process, BootTime()});
@@ -26,6 +31,20 @@ void ProxyProcesses::Add(const ProxyProcess& process) {
 void ProxyProcesses::End(uint32_t process_id, BootTime start, BootTime at) {
   Entry* entry = FindEntry(process_id, start);
   if (entry != nullptr && !entry->ended.is_set()) entry->ended = at;
+}
+
+void ProxyProcesses::FoundIn(uint32_t process_id, BootTime start, uint64_t netns_cookie,
+                             BootTime at) {
+  Entry* entry = FindEntry(process_id, start);
+  if (entry == nullptr || entry->process.netns_cookie == netns_cookie) return;
+  entry->process.elsewhere.insert_or_assign(netns_cookie, at);
+}
+
+void ProxyProcesses::ForgetElsewhere(BootTime found_before) {
+  for (auto& [pid, entry] : by_pid_) {
+    std::erase_if(entry.process.elsewhere,
+                  [&](const auto& netns) { return netns.second < found_before; });
+  }
 }
 
 void ProxyProcesses::Forget(BootTime ended_before) {
@@ -45,7 +64,10 @@ const ProxyProcess* ProxyProcesses::Find(uint32_t process_id, BootTime start) co
 std::vector<const ProxyProcess*> ProxyProcesses::InNamespace(uint64_t netns_cookie) const {
   std::vector<const ProxyProcess*> out;
   for (const auto& [pid, entry] : by_pid_) {
-    if (entry.process.netns_cookie == netns_cookie) out.push_back(&entry.process);
+    if (entry.process.netns_cookie == netns_cookie ||
+        entry.process.elsewhere.contains(netns_cookie)) {
+      out.push_back(&entry.process);
+    }
   }
   return out;
 }

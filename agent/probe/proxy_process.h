@@ -7,6 +7,8 @@
 // Start times from /proc are rounded down to a clock tick, those from the kernel are exact: two
 // within kStartTolerance of each other are the same start.
 //
+// A process may have sockets in namespaces other than its own, as ztunnel does: `elsewhere`.
+//
 // Example: Add({pid 7, start 100.00 s}), a record of {7, 100.004 s} finds it; End(7, ..., at 200 s)
 // and Forget(before 200 s) keep it, Forget(before 201 s) does not; a record of {7, 150 s} never
 // finds it.
@@ -37,6 +39,8 @@ struct ProxyProcess {
   uint64_t netns_cookie = 0;
   uint64_t cgroup_id = 0;  // 0: unknown
   uint32_t uid = 0;        // of the sockets that it makes
+  // Namespaces other than its own in which it has sockets, and when that was last known.
+  std::map<uint64_t, BootTime> elsewhere;
 
   friend bool operator==(const ProxyProcess&, const ProxyProcess&) = default;
 };
@@ -47,14 +51,18 @@ class ProxyProcesses {
 
   static bool SameStart(BootTime a, BootTime b);
 
-  // Replaces what was known of the same process.
+  // Replaces what was known of the same process, except for where it has sockets.
   void Add(const ProxyProcess& process);
+  // It has a socket in that namespace at `at`. Nothing is remembered of its own, or of strangers.
+  void FoundIn(uint32_t process_id, BootTime start, uint64_t netns_cookie, BootTime at);
   void End(uint32_t process_id, BootTime start, BootTime at);
   void Forget(BootTime ended_before);
+  // A namespace where it was not found again since `found_before` is no more one of its.
+  void ForgetElsewhere(BootTime found_before);
 
   // Null: not a proxy's.
   const ProxyProcess* Find(uint32_t process_id, BootTime start) const;
-  // Living and remembered.
+  // Living and remembered; at home there or elsewhere.
   std::vector<const ProxyProcess*> InNamespace(uint64_t netns_cookie) const;
   std::vector<const ProxyProcess*> Living() const;
 

@@ -324,32 +324,41 @@ TEST_F(ProbeTest, NamespaceOfAFalseProxyIsForgotten) {
   EXPECT_TRUE(attempts_.empty());
 }
 
-TEST_F(ProbeTest, UnknownCgroupIsSaidBesideProxiesWhoseCgroupIsKnown) {
-  std::optional<FakeProxy> before(std::in_place, envoy_, lab_.client,
-                                  std::vector<std::string>{"-c", "x", "--disable-hot-restart"});
-  before->Do("listen v4 0");
-  ProbeOptions options;
-  options.kernel.host_netns_cookie = lab_.client.cookie();  // stands for the host's
-  options.discovery.cgroup2_root = "/nonexistent";
-  StartProbe(options);
-  FakeProxy after(envoy_, lab_.client, {"-c", "y", "--disable-hot-restart"});
-  ASSERT_TRUE(WaitForProxies(2));  // the kernel has told the cgroup of the second
-  const auto sentence = [](uint32_t pid) {
-    return fmt::format(
-        "connects of process {} in the host's network namespace are not recorded: its cgroup is "
-        "unknown",
-        pid);
-  };
-  EXPECT_THAT(probe_->Limitations(), Contains(sentence(before->pid())));
-  EXPECT_THAT(probe_->Limitations(), Not(Contains(sentence(after.pid()))));
-  const uint16_t source = after.Connect("worker", Family::kV4, lab_.Server(Family::kV4), 8080);
-  EXPECT_EQ(InitiatorOf(source), Initiator::kProxy);
-  EXPECT_THAT(probe_->Limitations(), Contains(sentence(before->pid())));
-  const uint32_t pid = before->pid();
-  before.reset();
-  ASSERT_TRUE(WaitForProxies(3));
-  Consume();
-  EXPECT_THAT(probe_->Limitations(), Not(Contains(sentence(pid))));
+// The host's own namespace holds far more than the proxies: there they are told by their processes,
+// and by their cgroups where these are known.
+class HostNetworkTest : public ProbeTest {
+ protected:
+  ProbeOptions Options() const {
+    ProbeOptions options;
+    options.kernel.host_netns_cookie = lab_.client.cookie();  // stands for the host's
+    return options;
+  }
+};
+
+TEST_F(HostNetworkTest, OnlyProxiesAreRecorded) {
+  for (const char* cgroup2_root : {"", "/nonexistent"}) {
+    attempts_.clear();
+    proxies_.clear();
+    FakeProxy before(envoy_, lab_.client, {"-c", "x", "--disable-hot-restart"});
+    before.Do("listen v4 0");
+    ProbeOptions options = Options();
+    options.discovery.cgroup2_root = cgroup2_root;
+    StartProbe(options);
+    FakeProxy after(envoy_, lab_.client, {"-c", "y", "--disable-hot-restart"});
+    FakeProxy other(Installed("envoy-gateway"), lab_.client, {"server"});
+    ASSERT_TRUE(WaitForProxies(2));
+    const IpAddr server = lab_.Server(Family::kV4);
+    const uint16_t of_other = other.Connect("worker", Family::kV4, server, 8080);
+    const uint16_t of_test = ConnectAsApplication(Family::kV4, server, 8080);
+    for (FakeProxy* proxy : {&before, &after}) {
+      const uint16_t source = proxy->Connect("worker", Family::kV4, server, 8080);
+      EXPECT_EQ(InitiatorOf(source), Initiator::kProxy);
+      EXPECT_EQ(AttemptFrom(source)->process_id, proxy->pid());
+    }
+    EXPECT_EQ(AttemptFrom(of_other), nullptr);
+    EXPECT_EQ(AttemptFrom(of_test), nullptr);
+    EXPECT_THAT(probe_->Limitations(), Not(Contains(HasSubstr("cgroup"))));
+  }
 }
 
 TEST_F(ProbeTest, LossIsTold) {

@@ -1,0 +1,97 @@
+#include "agent/probe/followed_processes.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace phantomd {
+namespace {
+
+absl::Status Failure(const char* what, int error) {
+  return absl::ResourceExhaustedError(fmt::format("cannot {}: {}", what, std::strerror(error)));
+}
+
+bool SameStart(const followed_process& entry, BootTime start) {
+  const int64_t apart = static_cast<int64_t>(entry.start_ns) - start.nanos();
+  return apart < PROCESS_START_GRAIN_NS && -apart < PROCESS_START_GRAIN_NS;
+}
+
+struct Closer {
+  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+};
+
+}  // namespace
+
+absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie) {
+  followed_process known{};
+  if (bpf_map_lookup_elem(map_fd_, &process_id, &known) == 0) {
+    if (SameStart(known, start)) return absl::OkStatus();
+    // An earlier process of this ID. Between these two calls the kernel may have met a later one,
+    // whose exec record then makes its reader follow it again.
+    bpf_map_delete_elem(map_fd_, &process_id);
+  }
+  followed_process entry{};
+  entry.netns_cookie = netns_cookie;
+  entry.start_ns = static_cast<uint64_t>(start.nanos());
+  if (bpf_map_update_elem(map_fd_, &process_id, &entry, BPF_NOEXIST) != 0 && errno != EEXIST) {
+    return Failure("follow a process", errno);
+  }
+  return absl::OkStatus();
+}
+
+void FollowedProcesses::Forget(uint32_t process_id, BootTime start) {
+  followed_process known{};
+  if (bpf_map_lookup_elem(map_fd_, &process_id, &known) != 0 || !SameStart(known, start)) return;
+  bpf_map_delete_elem(map_fd_, &process_id);
+}
+
+std::vector<FollowedProcess> FollowedProcesses::All() const {
+  std::vector<FollowedProcess> out;
+  uint32_t key = 0;
+  for (int error = bpf_map_get_next_key(map_fd_, nullptr, &key); error == 0;) {
+    FollowedProcess process;
+    process.process_id = key;
+    if (bpf_map_lookup_elem(map_fd_, &key, &process.entry) == 0) out.push_back(process);
+    error = bpf_map_get_next_key(map_fd_, &key, &key);
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t process_id) const {
+  if (lister_ == nullptr || bpf_program__fd(lister_) < 0) {
+    return absl::UnimplementedError("the kernel cannot list the sockets of a process");
+  }
+  bpf_iter_link_info one_process{};
+  one_process.task.pid = process_id;
+  LIBBPF_OPTS(bpf_iter_attach_opts, options);
+  options.link_info = &one_process;
+  options.link_info_len = sizeof(one_process);
+  std::unique_ptr<bpf_link, Closer> link(bpf_program__attach_iter(lister_, &options));
+  if (link == nullptr && errno != ESRCH) {
+    // Kernels before 6.1 know no such choice.
+    link.reset(bpf_program__attach_iter(lister_, nullptr));
+  }
+  if (link == nullptr) return Failure("list the sockets of a process", errno);
+  const int fd = bpf_iter_create(bpf_link__fd(link.get()));
+  if (fd < 0) return Failure("list the sockets of a process", errno);
+  std::vector<socket_place> out;
+  socket_place places[256];
+  ssize_t size = 0;
+  // The kernel hands out whole values, as many as fit.
+  while ((size = read(fd, places, sizeof(places))) > 0 || (size < 0 && errno == EAGAIN)) {
+    for (size_t i = 0; size > 0 && i < size / sizeof(socket_place); ++i) {
+      if (places[i].process_id == process_id) out.push_back(places[i]);
+    }
+  }
+  const int error = errno;
+  close(fd);
+  if (size < 0) return Failure("list the sockets of a process", error);
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,72 @@
+// ProxyWatch keeps the kernel looking where the proxies are: at their processes, at their network
+// namespaces and, in the host's own, at their cgroups.
+//
+// A namespace is watched because a proxy lives there, or has a socket there (ztunnel: one process,
+// sockets in the namespace of every pod it serves), and a minute longer: the proxy may be
+// restarting. The kernel adds namespaces by itself, at an exec under a proxy's name and at the
+// first socket of a followed process; what turns out to hold no proxy is dropped again.
+//
+// Where a followed process has sockets is told by the kernel as they begin to listen or to connect,
+// and listed whole every kListInterval: those made before the agent, and those that are closed.
+//
+// Thread-compatible: the probe's thread. Never reads a clock.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/base/boot_time.h"
+#include "agent/probe/kernel_probe.h"
+#include "agent/probe/proxy_discovery.h"
+
+namespace phantomd {
+
+class ProxyWatch {
+ public:
+  static constexpr Nanos kListInterval = std::chrono::seconds(30);
+  static constexpr Nanos kKeep = ProxyDiscovery::kRemember;
+
+  // Both must outlive it.
+  ProxyWatch(KernelProbe& kernel, ProxyDiscovery& discovery, uint64_t host_netns_cookie)
+      : kernel_(kernel), discovery_(discovery), host_netns_cookie_(host_netns_cookie) {}
+
+  // Takes what the kernel tells of processes.
+  void TakeProcesses(BootTime now);
+  // After each round and after each scan.
+  void Watch(BootTime now);
+  // After a scan: follows the processes that it found, lists their sockets, drops what nobody
+  // needs.
+  void AfterScan(BootTime now);
+
+  std::vector<std::string> Limitations() const;
+
+ private:
+  struct Watched {
+    BootTime needed;      // when a proxy was last there
+    bool by_us = false;   // else by the kernel alone, or not yet
+    std::string failure;  // why it cannot be watched
+  };
+  using Identity = std::pair<uint32_t, BootTime>;  // process ID, start
+
+  void Follow(BootTime now);
+  void ListSockets(const ProxyProcess& process, BootTime now);
+  void DropProcesses(BootTime now);
+  void DropNamespaces(BootTime now);
+
+  KernelProbe& kernel_;
+  ProxyDiscovery& discovery_;
+  const uint64_t host_netns_cookie_;
+
+  std::map<uint64_t, Watched> namespaces_;
+  std::map<uint64_t, Watched> cgroups_;         // in the host's namespace
+  std::map<Identity, BootTime> listed_;         // when the sockets of a process were last listed
+  std::set<Identity> strangers_;                // followed, but known to nobody at the last scan
+  std::map<Identity, std::string> unfollowed_;  // why
+  std::string unlisted_;                        // why sockets cannot be listed
+};
+
+}  // namespace phantomd
