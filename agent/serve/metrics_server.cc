@@ -1,60 +1,64 @@
 #include "agent/serve/metrics_server.h"
 
 #include <fmt/format.h>
-#include <poll.h>
+#include <microhttpd.h>
 #include <prometheus/text_serializer.h>
-#include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <list>
+#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "agent/base/strings.h"
-#include "agent/serve/http_connection.h"
 #include "agent/serve/metrics.h"
+#include "agent/serve/tcp_listener.h"
 
 namespace phantomd {
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
-constexpr int kNoDescriptorMillis = 100;
-
-struct Open {
-  Open(int fd, Steady::time_point until) : connection(fd), until(until) {}
-  HttpConnection connection;
-  HttpConnection::Wants wants = HttpConnection::Wants::kRead;
-  const Steady::time_point until;  // it is cut off then
-};
-
-short EventsFor(HttpConnection::Wants wants) {
-  return wants == HttpConnection::Wants::kWrite ? POLLOUT : POLLIN;
-}
-
-// Until the first of them is to be cut off; -1: for ever. They are in the order of their beginning.
-int MillisUntil(const std::list<Open>& open) {
-  if (open.empty()) return -1;
-  const auto left =
-      std::chrono::ceil<std::chrono::milliseconds>(open.front().until - Steady::now());
-  return std::max(0, static_cast<int>(left.count()));
+MHD_Result Reply(MHD_Connection* connection, unsigned status, const char* type,
+                 std::string_view body) {
+  MHD_Response* response = MHD_create_response_from_buffer(
+      body.size(), const_cast<char*>(body.data()), MHD_RESPMEM_MUST_COPY);
+  if (response == nullptr) return MHD_NO;
+  MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+  if (status == MHD_HTTP_METHOD_NOT_ALLOWED) {
+    MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+  }
+  const MHD_Result queued = MHD_queue_response(connection, status, response);
+  MHD_destroy_response(response);
+  return queued;
 }
 
 }  // namespace
 
-MetricsServer::MetricsServer(TcpListener listener, int stop_fd, std::function<std::string()> page)
-    : listener_(std::move(listener)), stop_fd_(stop_fd), page_(std::move(page)) {
-  thread_ = std::thread([this] { Serve(); });
-}
-
-MetricsServer::~MetricsServer() {
-  eventfd_write(stop_fd_, 1);
-  thread_.join();
-  close(stop_fd_);
-}
+struct MetricsServer::Answerer {
+  static MHD_Result Answer(void* server, MHD_Connection* connection, const char* path,
+                           const char* method, const char*, const char*, size_t* body_size,
+                           void** seen) {
+    // The library asks first when the header is there, then for each part of a body, then to
+    // answer.
+    if (*seen == nullptr) {
+      *seen = connection;
+      return MHD_YES;
+    }
+    if (*body_size > 0) {
+      *body_size = 0;
+      return MHD_YES;
+    }
+    constexpr const char* kSentence = "text/plain; charset=utf-8";
+    if (std::string_view(path) != "/metrics") {
+      return Reply(connection, MHD_HTTP_NOT_FOUND, kSentence, "there is /metrics\n");
+    }
+    const std::string_view asked = method;
+    if (asked != MHD_HTTP_METHOD_GET && asked != MHD_HTTP_METHOD_HEAD) {
+      return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kSentence, "there are GET and HEAD\n");
+    }
+    return Reply(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+                 static_cast<const MetricsServer*>(server)->page_());
+  }
+};
 
 absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
     const std::string& address, const Published<Report>& report,
@@ -65,45 +69,28 @@ absl::StatusOr<std::unique_ptr<MetricsServer>> MetricsServer::Start(
   };
   const absl::StatusOr<HostPort> where = ParseHostPort(address);
   if (!where.ok()) return cannot(FromAbsl(where.status().message()));
-  absl::StatusOr<TcpListener> listener = TcpListener::Listen(*where);
+  const absl::StatusOr<TcpListener> listener = TcpListener::Listen(*where);
   if (!listener.ok()) return cannot(FromAbsl(listener.status().message()));
-  const int stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (stop_fd < 0) return cannot(std::strerror(errno));
-  return std::unique_ptr<MetricsServer>(
-      new MetricsServer(*std::move(listener), stop_fd, [&report, &health] {
-        return prometheus::TextSerializer().Serialize(CollectMetrics(*report.Get(), *health.Get()));
-      }));
+  const int fd = dup(listener->fd());  // the library closes it
+  if (fd < 0) return cannot(std::strerror(errno));
+  std::unique_ptr<MetricsServer> server(new MetricsServer(listener->port(), [&report, &health] {
+    return prometheus::TextSerializer().Serialize(CollectMetrics(*report.Get(), *health.Get()));
+  }));
+  // The eventfd wakes its thread at the end, whatever it waits for.
+  server->daemon_ =
+      MHD_start_daemon(MHD_USE_POLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr,
+                       &Answerer::Answer, server.get(), MHD_OPTION_LISTEN_SOCKET, fd,
+                       MHD_OPTION_CONNECTION_TIMEOUT, static_cast<unsigned>(kPatience.count()),
+                       MHD_OPTION_CONNECTION_LIMIT, kMostConnections, MHD_OPTION_END);
+  if (server->daemon_ == nullptr) {
+    close(fd);
+    return cannot("the HTTP library cannot start its thread");
+  }
+  return server;
 }
 
-void MetricsServer::Serve() {
-  std::list<Open> open;
-  while (true) {
-    std::vector<pollfd> fds = {
-        {.fd = stop_fd_, .events = POLLIN},
-        // A negative one is passed over.
-        {.fd = open.size() < kMostConnections ? listener_.fd() : -1, .events = POLLIN}};
-    for (const Open& one : open) {
-      fds.push_back({.fd = one.connection.fd(), .events = EventsFor(one.wants)});
-    }
-    poll(fds.data(), fds.size(), MillisUntil(open));
-    if (fds[0].revents != 0) return;
-    auto at = open.begin();
-    for (size_t i = 2; i < fds.size(); ++i) {
-      const auto one = at++;
-      if (fds[i].revents != 0) one->wants = one->connection.Step(page_);
-      if (one->wants == HttpConnection::Wants::kNothing || Steady::now() >= one->until) {
-        open.erase(one);
-      }
-    }
-    if (fds[1].revents == 0) continue;
-    const int fd = accept4(listener_.fd(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd >= 0) {
-      open.emplace_back(fd, Steady::now() + kPatience);
-    } else if (errno == EMFILE || errno == ENFILE) {
-      // The process has no descriptor to spare, and the listener stays readable: not at full speed.
-      poll(fds.data(), 1, kNoDescriptorMillis);
-    }
-  }
+MetricsServer::~MetricsServer() {
+  if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
 }
 
 }  // namespace phantomd

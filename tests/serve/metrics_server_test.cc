@@ -16,6 +16,9 @@
 namespace phantomd {
 namespace {
 
+// The rest of a request that wants one answer and the end of the connection.
+constexpr const char* kClose = "\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+
 // A connection to this machine, over IPv4 or IPv6; it gives up reading after twenty seconds.
 class Peer {
  public:
@@ -163,25 +166,42 @@ TEST_F(MetricsServerTest, EveryRequestGetsItsAnswer) {
   const struct {
     std::string request;
     std::string begins;
+    std::string holds;
   } kCases[] = {
-      {"GET /metrics HTTP/1.1\r\n\r\n",
-       "HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"},
-      {"GET /metrics?name=x HTTP/1.1\r\nAccept: */*\r\n\r\n", "HTTP/1.1 200 OK\r\n"},
-      {"GET / HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found\r\n"},
-      {"GET /metricsx HTTP/1.1\r\n\r\n", "HTTP/1.1 404 Not Found\r\n"},
-      {"POST /metrics HTTP/1.1\r\n\r\n", "HTTP/1.1 405 Method Not Allowed\r\n"},
-      {"what\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
-      {"GET /metrics\r\n\r\n", "HTTP/1.1 400 Bad Request\r\n"},
-      {"GET /" + std::string(20'000, 'x'), "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
+      {"GET /metrics HTTP/1.1", "HTTP/1.1 200 OK\r\n",
+       "\r\nContent-Type: text/plain; version=0.0.4; charset=utf-8\r\n"},
+      {"GET /metrics?name=x HTTP/1.1", "HTTP/1.1 200 OK\r\n", ""},
+      {"GET / HTTP/1.1", "HTTP/1.1 404 Not Found\r\n", "there is /metrics\n"},
+      {"GET /metricsx HTTP/1.1", "HTTP/1.1 404 Not Found\r\n", ""},
+      {"POST /metrics HTTP/1.1\r\nContent-Length: 0", "HTTP/1.1 405 Method Not Allowed\r\n",
+       "\r\nAllow: GET, HEAD\r\n"},
+      {"GET /" + std::string(100'000, 'x') + " HTTP/1.1", "HTTP/1.1 4", ""},
   };
+  const int port = (*server)->port();
   for (const auto& c : kCases) {
-    const std::string answer = Exchange((*server)->port(), c.request);
+    const std::string answer = Exchange(port, c.request + kClose);
     EXPECT_TRUE(answer.starts_with(c.begins)) << c.request << answer;
+    EXPECT_NE(answer.find(c.holds), std::string::npos) << c.request << answer;
   }
-  const std::string get = Exchange((*server)->port(), "GET /metrics HTTP/1.1\r\n\r\n");
-  const std::string head = Exchange((*server)->port(), "HEAD /metrics HTTP/1.1\r\n\r\n");
-  EXPECT_EQ(head, get.substr(0, get.find("\r\n\r\n") + 4));
-  EXPECT_GT(get.size(), head.size());
+  EXPECT_TRUE(
+      Exchange(port, std::string("POST /metrics HTTP/1.1\r\nContent-Length: 5") + kClose + "12345")
+          .starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));
+  const std::string get = Exchange(port, std::string("GET /metrics HTTP/1.1") + kClose);
+  const std::string head = Exchange(port, std::string("HEAD /metrics HTTP/1.1") + kClose);
+  const size_t body = get.find("\r\n\r\n") + 4;
+  EXPECT_GT(get.size(), body);
+  EXPECT_EQ(head.size(), body);
+}
+
+TEST_F(MetricsServerTest, WhatIsNoHttpHarmsNobody) {
+  const auto server = MetricsServer::Start("127.0.0.1:0", report_, health_);
+  ASSERT_TRUE(server.ok()) << server.status();
+  for (const std::string& rubbish :
+       {std::string("what\r\n\r\n"), std::string("\0\1\2\r\n\r\n", 7), std::string("\r\n\r\n")}) {
+    Peer peer((*server)->port());
+    peer.Send(rubbish);
+    EXPECT_NE(Get((*server)->port(), "/metrics"), "") << rubbish;
+  }
 }
 
 TEST_F(MetricsServerTest, RequestInPiecesIsOneAndSilentPeersKeepNobodyWaiting) {
@@ -191,7 +211,7 @@ TEST_F(MetricsServerTest, RequestInPiecesIsOneAndSilentPeersKeepNobodyWaiting) {
   Peer silent(port), slow(port);
   slow.Send("GET /met");
   EXPECT_NE(Get(port, "/metrics"), "");
-  slow.Send("rics HTTP/1.1\r\n\r");
+  slow.Send("rics HTTP/1.0\r\n\r");
   EXPECT_NE(Get(port, "/metrics"), "");
   slow.Send("\n");
   EXPECT_TRUE(slow.ReadAll().starts_with("HTTP/1.1 200 OK\r\n"));
@@ -204,7 +224,7 @@ TEST_F(MetricsServerTest, PeersBeyondTheMostWaitForTheirTurn) {
   for (size_t i = 0; i < MetricsServer::kMostConnections; ++i)
     silent.emplace_back((*server)->port());
   Peer waiting((*server)->port());
-  waiting.Send("GET /metrics HTTP/1.1\r\n\r\n");
+  waiting.Send(std::string("GET /metrics HTTP/1.1") + kClose);
   silent.clear();
   EXPECT_TRUE(waiting.ReadAll().starts_with("HTTP/1.1 200 OK\r\n"));
 }
