@@ -3,15 +3,23 @@
 //
 //   connect main|worker FAMILY IP PORT   connects from that thread; answers "SOURCE_PORT ERRNO"
 //   listen FAMILY PORT                   listens and accepts; answers the port
+//   connect-in NETNS FAMILY IP PORT      connects as ztunnel does: one thread enters the namespace,
+//                                        makes a socket there and leaves; another one connects it
+//   listen-in NETNS FAMILY PORT          listens in that namespace, from outside
+//   abandon FAMILY IP PORT               connects from a worker without waiting, and is then killed
+//   forget                               closes every socket
+//   exec PATH                            becomes another program, with the same arguments
 //
 // With FAKE_PROXY_FIRST="FAMILY IP PORT" it connects from a worker before it does anything else.
 // With FAKE_PROXY_UID it becomes that user first.
-#include <poll.h>
+#include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
 #include <iostream>
 #include <sstream>
@@ -33,33 +41,61 @@ Family FamilyOf(const std::string& name) {
 
 std::vector<Fd> kept;
 
-std::string ConnectOnce(std::istringstream& arguments) {
+// A socket of the namespace at `path`, made on a thread of its own.
+Fd SocketIn(const std::string& path, Family family) {
+  Fd out;
+  std::thread([&] {
+    const Fd netns(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    PHANTOMD_CHECK(setns(netns.get(), CLONE_NEWNET) == 0);
+    out = TcpSocket(family, true);
+  }).join();
+  return out;
+}
+
+std::string ConnectOnce(std::istringstream& arguments, const std::string& netns = "") {
   std::string family_name, ip;
   uint16_t port = 0;
   arguments >> family_name >> ip >> port;
   const Family family = FamilyOf(family_name);
-  Fd fd = TcpSocket(family, true);
+  Fd fd = netns.empty() ? TcpSocket(family, true) : SocketIn(netns, family);
   const int error = Connect(fd, family, *IpAddr::Parse(ip), port);
   const uint16_t source = LocalPort(fd);
   kept.push_back(std::move(fd));
   return std::to_string(source) + " " + std::to_string(error);
 }
 
-std::string OnWorker(std::istringstream& arguments) {
+std::string OnWorker(std::istringstream& arguments, const std::string& netns = "") {
   std::string out;
-  std::thread([&] { out = ConnectOnce(arguments); }).join();
+  std::thread([&] { out = ConnectOnce(arguments, netns); }).join();
   return out;
+}
+
+[[noreturn]] void Abandon(std::istringstream& arguments) {
+  std::thread([&] {
+    std::string family_name, ip;
+    uint16_t port = 0;
+    arguments >> family_name >> ip >> port;
+    const Fd fd = TcpSocket(FamilyOf(family_name), false);
+    PHANTOMD_CHECK(Connect(fd, FamilyOf(family_name), *IpAddr::Parse(ip), port) == EINPROGRESS);
+    kill(getpid(), SIGKILL);
+  }).join();
+  PHANTOMD_CHECK(false);
 }
 
 void AcceptForever(int listener) {
   std::vector<Fd> accepted;
-  for (;;) {
-    const int fd = accept(listener, nullptr, nullptr);
-    if (fd >= 0) accepted.emplace_back(fd);
-  }
+  for (int fd = 0; (fd = accept(listener, nullptr, nullptr)) >= 0;) accepted.emplace_back(fd);
+  for (;;) pause();  // what it accepted stays open
 }
 
-int Run() {
+std::string ListenOn(Fd listener) {
+  std::thread(AcceptForever, listener.get()).detach();
+  const std::string port = std::to_string(LocalPort(listener));
+  kept.push_back(std::move(listener));
+  return port;
+}
+
+int Run(char** argv) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (const char* uid = std::getenv("FAKE_PROXY_UID")) PHANTOMD_CHECK(setuid(std::atoi(uid)) == 0);
   if (const char* first = std::getenv("FAKE_PROXY_FIRST")) {
@@ -70,15 +106,30 @@ int Run() {
     std::istringstream words(line);
     std::string command, where;
     words >> command >> where;
+    uint16_t port = 0;
     if (command == "connect") {
       std::cout << (where == "main" ? ConnectOnce(words) : OnWorker(words)) << std::endl;
-    } else {
-      uint16_t port = 0;
+    } else if (command == "connect-in") {
+      std::cout << OnWorker(words, where) << std::endl;
+    } else if (command == "listen") {
       words >> port;
-      Fd listener = Listen(FamilyOf(where), port);
-      std::thread(AcceptForever, listener.get()).detach();
-      std::cout << LocalPort(listener) << std::endl;
-      kept.push_back(std::move(listener));
+      std::cout << ListenOn(Listen(FamilyOf(where), port)) << std::endl;
+    } else if (command == "listen-in") {
+      std::string family;
+      words >> family >> port;
+      std::cout << ListenOn(Listen(SocketIn(where, FamilyOf(family)), FamilyOf(family), port))
+                << std::endl;
+    } else if (command == "abandon") {
+      std::istringstream rest(line.substr(command.size()));
+      Abandon(rest);
+    } else if (command == "forget") {
+      for (const Fd& fd : kept) shutdown(fd.get(), SHUT_RDWR);  // ends a pending accept
+      kept.clear();
+      std::cout << "forgot" << std::endl;
+    } else {
+      PHANTOMD_CHECK(command == "exec");
+      execv(where.c_str(), argv);
+      PHANTOMD_CHECK(false);
     }
   }
   _exit(0);  // the accepting threads have no end
@@ -87,4 +138,4 @@ int Run() {
 }  // namespace
 }  // namespace phantomd
 
-int main() { return phantomd::Run(); }
+int main(int, char** argv) { return phantomd::Run(argv); }

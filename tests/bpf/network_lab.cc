@@ -164,8 +164,9 @@ int Connect(const Fd& fd, Family family, const IpAddr& ip, uint16_t port) {
   return connect(fd.get(), address.get(), address.size) == 0 ? 0 : errno;
 }
 
-Fd Listen(Family family, uint16_t port) {
-  Fd fd = TcpSocket(family, true);
+Fd Listen(Family family, uint16_t port) { return Listen(TcpSocket(family, true), family, port); }
+
+Fd Listen(Fd fd, Family family, uint16_t port) {
   SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   const SocketAddress any =
       ToSockaddr(family, family == Family::kMapped ? IpAddr::V4(0, 0, 0, 0) : IpAddr(), port);

@@ -90,6 +90,7 @@ void SetOption(const Fd& fd, int level, int name, int value);
 int Connect(const Fd& fd, Family family, const IpAddr& ip, uint16_t port);
 // Listens on a free port of every address, or on `port`.
 Fd Listen(Family family, uint16_t port = 0);
+Fd Listen(Fd socket, Family family, uint16_t port);
 uint16_t LocalPort(const Fd& fd);
 
 // False when `condition` has not become true in time.

@@ -1,26 +1,13 @@
 // The whole probe with real processes: proxies are found, their first connect included, and every
 // connection is given its initiator.
-#include "agent/probe/probe.h"
-
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
-#include <optional>
-#include <sstream>
 
-#include "agent/base/check.h"
-#include "agent/base/clock.h"
-#include "tests/bpf/network_lab.h"
+#include "tests/bpf/probe_fixture.h"
 
 namespace phantomd {
 namespace {
@@ -29,155 +16,13 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr uint32_t kProxyUid = 1337;
-
-// A process that runs the stand-in under a proxy's name, inside a namespace. Ends with the object.
-class FakeProxy {
- public:
-  FakeProxy(const std::string& executable, const NetworkNamespace& netns,
-            const std::vector<std::string>& arguments, const std::string& first = "") {
-    int to[2];
-    int from[2];
-    PHANTOMD_CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
-    std::vector<std::string> words = arguments;
-    words.insert(words.begin(), executable);
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    pid_ = fork();
-    PHANTOMD_CHECK(pid_ >= 0);
-    if (pid_ == 0) {
-      setenv("FAKE_PROXY_UID", std::to_string(kProxyUid).c_str(), 1);
-      if (!first.empty()) setenv("FAKE_PROXY_FIRST", first.c_str(), 1);
-      if (dup2(to[0], 0) < 0 || dup2(from[1], 1) < 0) _exit(126);
-      if (setns(netns.fd(), CLONE_NEWNET) == 0) execv(executable.c_str(), argv.data());
-      _exit(127);
-    }
-    close(to[0]);
-    close(from[1]);
-    to_ = Fd(to[1]);
-    from_ = fdopen(from[0], "r");
-  }
-  ~FakeProxy() {
-    to_.Close();
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
-    fclose(from_);
-  }
-
-  std::string Do(const std::string& command) {
-    const std::string line = command + "\n";
-    PHANTOMD_CHECK(write(to_.get(), line.data(), line.size()) == ssize_t(line.size()));
-    char answer[128] = {};
-    PHANTOMD_CHECK(fgets(answer, sizeof(answer), from_) != nullptr);
-    return answer;
-  }
-  uint16_t Connect(const char* thread, Family family, const IpAddr& ip, uint16_t port) {
-    std::istringstream answer(
-        Do(fmt::format("connect {} {} {} {}", thread, NameOf(family), ip.ToString(), port)));
-    uint16_t source = 0;
-    answer >> source;
-    return source;
-  }
-  uint32_t pid() const { return pid_; }
-
- private:
-  pid_t pid_ = -1;
-  Fd to_;
-  FILE* from_ = nullptr;
-};
-
-class ProbeTest : public testing::Test {
- protected:
-  void SetUp() override {
-    envoy_ = Installed("envoy");
-    lab_.server.Run([&] {
-      server_v4_ = Listen(Family::kV4, 8080);
-      server_v6_ = Listen(Family::kV6, 8081);
-    });
-  }
-
-  // The stand-in under another name; it lies beside this test.
-  static std::string Installed(const std::string& name) {
-    return std::filesystem::canonical("/proc/self/exe").parent_path() / "named" / name;
-  }
-
-  void StartProbe(const ProbeOptions& options = {}) {
-    absl::StatusOr<std::unique_ptr<Probe>> probe = Probe::Start(options, SystemClock().Now());
-    ASSERT_TRUE(probe.ok()) << probe.status();
-    probe_ = *std::move(probe);
-    Consume();
-  }
-
-  // Other namespaces of this machine may hold proxies of their own: they are none of the test's.
-  void Consume(BootTime now = SystemClock().Now()) {
-    probe_->Consume(now, [&](ProbeOutput output) { Keep(std::move(output)); });
-  }
-  void Keep(ProbeOutput output) {
-    if (auto* attempt = std::get_if<Attempt>(&output)) {
-      if (attempt->netns_cookie == lab_.client.cookie()) attempts_.push_back(*attempt);
-    } else if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
-      if (proxy->proxy.netns_cookie == lab_.client.cookie()) proxies_.push_back(*proxy);
-    } else {
-      losses_.push_back(std::get<Loss>(output));
-    }
-  }
-
-  const Attempt* AttemptFrom(uint16_t source_port) const {
-    for (const Attempt& attempt : attempts_) {
-      if (attempt.source.port == source_port) return &attempt;
-    }
-    return nullptr;
-  }
-  Initiator InitiatorOf(uint16_t source_port) {
-    const bool seen = WaitFor([&] {
-      Consume();
-      return AttemptFrom(source_port) != nullptr;
-    });
-    return seen ? AttemptFrom(source_port)->initiator : Initiator::kUnspecified;
-  }
-  bool WaitForProxies(size_t count) {
-    return WaitFor([&] {
-      Consume();
-      return proxies_.size() >= count;
-    });
-  }
-
-  // An application's connection in the client's namespace, from `source_port` if not 0.
-  uint16_t ConnectAsApplication(Family family, const IpAddr& ip, uint16_t port,
-                                uint16_t source_port = 0) {
-    Fd fd;
-    lab_.client.Run([&] {
-      fd = TcpSocket(family, true);
-      if (source_port != 0) {
-        SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
-        const SocketAddress from = ToSockaddr(family, lab_.Client(family), source_port);
-        ASSERT_EQ(bind(fd.get(), from.get(), from.size), 0);
-      }
-      ASSERT_EQ(phantomd::Connect(fd, family, ip, port), 0);
-    });
-    const uint16_t out = LocalPort(fd);
-    kept_.push_back(std::move(fd));
-    return out;
-  }
-
-  NetworkLab lab_;
-  std::string envoy_;
-  Fd server_v4_;  // port 8080
-  Fd server_v6_;  // port 8081
-  std::vector<Fd> kept_;
-  std::unique_ptr<Probe> probe_;
-  std::vector<Attempt> attempts_;
-  std::vector<DiscoveredProxy> proxies_;
-  std::vector<Loss> losses_;
-};
-
 TEST_F(ProbeTest, FirstConnectOfANewProxyIsSeen) {
   StartProbe();
   const std::string server = lab_.Server(Family::kV4).ToString();
   uint32_t pid = 0;
   {
-    FakeProxy proxy(envoy_, lab_.client, {"-c", "/etc/envoy.json"}, fmt::format("v4 {} 9", server));
+    FakeProxy proxy(envoy_, lab_.client, {"-c", "/etc/envoy.json"},
+                    {.first = fmt::format("v4 {} 9", server)});
     pid = proxy.pid();
     proxy.Do("listen v4 0");  // answered once the first connect is over
   }
@@ -226,7 +71,7 @@ TEST_F(ProbeTest, EndOfAProxyIsTold) {
 TEST_F(ProbeTest, MainThreadIsControlAndWorkersAreTheProxy) {
   StartProbe();
   FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
-  FakeProxy agent(Installed("pilot-agent"), lab_.client, {"proxy", "sidecar"});
+  FakeProxy agent(FakeProxy::Installed("pilot-agent"), lab_.client, {"proxy", "sidecar"});
   const IpAddr server = lab_.Server(Family::kV4);
   EXPECT_EQ(InitiatorOf(proxy.Connect("main", Family::kV4, server, 8080)),
             Initiator::kProxyControl);
@@ -246,11 +91,10 @@ class RedirectTest : public ProbeTest, public testing::WithParamInterface<Family
         "nft add table inet mesh;"
         "nft 'add chain inet mesh out {{ type nat hook output priority -100; }}';"
         "nft add rule inet mesh out meta skuid != {} tcp dport 8080-8081 redirect to :15001",
-        kProxyUid));
-    lab_.server.Run([&] { direct_ = Listen(GetParam(), 9000); });
+        FakeProxyOptions::kProxyUid));
+    lab_.server.Run([&] { direct_ = Listen(GetParam(), 9000); });  // not redirected
     StartProbe();
   }
-  Fd direct_;  // port 9000, not redirected
 };
 
 TEST_P(RedirectTest, RedirectedConnectionIsIntercepted) {
@@ -310,7 +154,7 @@ TEST_F(ProbeTest, NothingIsHeldBackAtTheEnd) {
 
 TEST_F(ProbeTest, NamespaceOfAFalseProxyIsForgotten) {
   StartProbe();
-  FakeProxy gateway(Installed("envoy-gateway"), lab_.client, {"server"});
+  FakeProxy gateway(FakeProxy::Installed("envoy-gateway"), lab_.client, {"server"});
   const IpAddr server = lab_.Server(Family::kV4);
   gateway.Connect("worker", Family::kV4, server, 9);
   Consume();
@@ -345,7 +189,7 @@ TEST_F(HostNetworkTest, OnlyProxiesAreRecorded) {
     options.discovery.cgroup2_root = cgroup2_root;
     StartProbe(options);
     FakeProxy after(envoy_, lab_.client, {"-c", "y", "--disable-hot-restart"});
-    FakeProxy other(Installed("envoy-gateway"), lab_.client, {"server"});
+    FakeProxy other(FakeProxy::Installed("envoy-gateway"), lab_.client, {"server"});
     ASSERT_TRUE(WaitForProxies(2));
     const IpAddr server = lab_.Server(Family::kV4);
     const uint16_t of_other = other.Connect("worker", Family::kV4, server, 8080);
