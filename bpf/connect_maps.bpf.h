@@ -46,6 +46,15 @@ struct {
   __type(value, struct followed_process);
 } proxy_processes SEC(".maps");
 
+// Names of processes that turned out to be proxies, beyond those that are known anyway.
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(map_flags, BPF_F_NO_PREALLOC);
+  __uint(max_entries, 256);
+  __type(key, struct process_name);
+  __type(value, __u8);
+} proxy_names SEC(".maps");
+
 // Failed attempts whose connect(2) has yet to return, or will return the error when called again:
 // that return is a report, not another attempt. Keyed by socket cookie, which is never used again,
 // so that an entry nobody asks for does no harm until it is the oldest.

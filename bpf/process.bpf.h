@@ -78,9 +78,9 @@ static __always_inline struct watch_entry* connects_unwatched(__u64 netns_cookie
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct* task, pid_t old_pid, struct linux_binprm* binprm) {
-  char comm[16] = {};
-  bpf_get_current_comm(comm, sizeof(comm));
-  if (!named_like_proxy(comm)) return 0;
+  struct process_name name = {};
+  bpf_get_current_comm(name.text, sizeof(name.text));
+  if (!named_like_proxy(name.text) && !bpf_map_lookup_elem(&proxy_names, &name)) return 0;
   const __u32 process_id = task->tgid;
   const __u64 netns_cookie = BPF_CORE_READ(task, nsproxy, net_ns, net_cookie);
   struct followed_process process = {

@@ -25,6 +25,11 @@ PHANTOMD_ASSERT_OFFSET(process_record, uid, 40);
 PHANTOMD_ASSERT_OFFSET(process_record, comm, 48);
 PHANTOMD_STATIC_ASSERT(sizeof(struct process_record) == 64, "process_record changed size");
 
+/* Key of the map `proxy_names`, filled up with zeros. */
+struct process_name {
+  char text[16];
+};
+
 /* Attempts of one kind of thread, whether their records came through or not. */
 struct attempt_totals {
   __u64 attempts;

@@ -275,6 +275,14 @@ std::vector<uint64_t> KernelProbe::Watched() const {
   return out;
 }
 
+// A name for which there is no room left is found by scans, as it was before.
+void KernelProbe::ExpectProxy(const std::string& command) {
+  process_name name{};
+  command.copy(name.text, sizeof(name.text) - 1);
+  const __u8 one = 1;
+  bpf_map_update_elem(bpf_map__fd(bpf_->maps.proxy_names), &name, &one, BPF_ANY);
+}
+
 FollowedProcesses KernelProbe::processes() const {
   return FollowedProcesses(bpf_map__fd(bpf_->maps.proxy_processes), bpf_->progs.on_open_file);
 }

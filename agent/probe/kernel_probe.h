@@ -62,6 +62,9 @@ class KernelProbe {
   // The namespaces watched now, those included that the exec program has added by itself.
   std::vector<uint64_t> Watched() const;
 
+  // From now on a process of this name is taken for a proxy at its exec, until user space has
+  // looked.
+  void ExpectProxy(const std::string& command);
   // The proxies' processes, as the kernel follows them.
   FollowedProcesses processes() const;
 

@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <charconv>
+#include <cstdint>
 #include <cstring>
 
 namespace phantomd {
@@ -48,15 +50,35 @@ std::string ProcReader::PathOf(uint32_t pid, std::string_view entry) const {
   return fmt::format("{}/{}/{}", root_, pid, entry);
 }
 
+std::string ProcReader::PathFor(uint32_t pid, const std::string& file) const {
+  return file.starts_with('/') ? PathOf(pid, "root") + file : PathOf(pid, "cwd/") + file;
+}
+
+absl::StatusOr<uint32_t> ProcReader::NumberIn(const std::string& path) {
+  // The file is another process's choice: a pipe must not hold up the reader.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0) return Failure(path, errno);
+  char text[32];
+  struct stat status {};
+  const bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+  const ssize_t size = regular ? read(fd, text, sizeof(text)) : -1;
+  close(fd);
+  uint32_t out = 0;
+  if (size <= 0 || !ParseWhole(Word(std::string_view(text, size), 0), &out)) return Malformed(path);
+  return out;
+}
+
 Nanos ProcReader::StartGrain() { return Nanos(1'000'000'000 / sysconf(_SC_CLK_TCK)); }
 
-std::vector<uint32_t> ProcReader::ProcessIds() const {
+std::vector<uint32_t> ProcReader::ProcessIds() const { return NumbersIn(root_, SIZE_MAX); }
+
+std::vector<uint32_t> ProcReader::NumbersIn(const std::string& path, size_t limit) {
   std::vector<uint32_t> out;
-  DIR* directory = opendir(root_.c_str());
+  DIR* directory = opendir(path.c_str());
   if (directory == nullptr) return out;
-  while (const dirent* entry = readdir(directory)) {
-    uint32_t pid = 0;
-    if (ParseWhole<uint32_t>(entry->d_name, &pid)) out.push_back(pid);
+  while (const dirent* entry = out.size() < limit ? readdir(directory) : nullptr) {
+    uint32_t number = 0;
+    if (ParseWhole<uint32_t>(entry->d_name, &number)) out.push_back(number);
   }
   closedir(directory);
   return out;
@@ -86,6 +108,26 @@ absl::StatusOr<std::string> ProcReader::Executable(uint32_t pid) const {
   if (out.size() > kDeleted.size() &&
       out.compare(out.size() - kDeleted.size(), kDeleted.size(), kDeleted) == 0) {
     out.resize(out.size() - kDeleted.size());
+  }
+  return out;
+}
+
+absl::StatusOr<uint64_t> ProcReader::ExecutableSize(uint32_t pid) const {
+  const std::string path = PathOf(pid, "exe");
+  struct stat status {};
+  if (stat(path.c_str(), &status) != 0) return Failure(path, errno);
+  return status.st_size;
+}
+
+std::vector<std::string> ProcReader::ThreadNames(uint32_t pid) const {
+  std::vector<std::string> out;
+  const std::vector<uint32_t> threads = NumbersIn(PathOf(pid, "task"), kThreadNames);
+  if (threads.size() < 2) return out;  // the only thread is named like the process
+  for (const uint32_t thread : threads) {
+    absl::StatusOr<std::string> name = ReadAll(pid, fmt::format("task/{}/comm", thread));
+    if (!name.ok()) continue;
+    if (!name->empty() && name->back() == '\n') name->pop_back();
+    out.push_back(*std::move(name));
   }
   return out;
 }

@@ -24,6 +24,11 @@ class ProcReader {
 
   // Where the executable lies, as the process sees it, also when the file has been deleted since.
   absl::StatusOr<std::string> Executable(uint32_t pid) const;
+  absl::StatusOr<uint64_t> ExecutableSize(uint32_t pid) const;  // in bytes
+  // Of at most kThreadNames threads, the oldest first; empty where they cannot be read, or where
+  // there is but one.
+  static constexpr size_t kThreadNames = 64;
+  std::vector<std::string> ThreadNames(uint32_t pid) const;
   absl::StatusOr<std::string> Command(uint32_t pid) const;  // at most 15 bytes; readable by anybody
   absl::StatusOr<std::vector<std::string>> CommandLine(uint32_t pid) const;
   absl::StatusOr<std::string> Cgroups(uint32_t pid) const;  // the whole text
@@ -33,9 +38,14 @@ class ProcReader {
   absl::StatusOr<uint32_t> FileSystemUid(uint32_t pid) const;
 
   std::string PathOf(uint32_t pid, std::string_view entry) const;
+  // A file that the process names, from here: through its root, or its working directory.
+  std::string PathFor(uint32_t pid, const std::string& file) const;
+  // What a regular file holds that is nothing but a number.
+  static absl::StatusOr<uint32_t> NumberIn(const std::string& path);
   static Nanos StartGrain();
 
  private:
+  static std::vector<uint32_t> NumbersIn(const std::string& path, size_t limit);
   absl::StatusOr<std::string> ReadAll(uint32_t pid, std::string_view entry) const;
 
   std::string root_;

@@ -57,8 +57,19 @@ EnvoyOptions ParseEnvoyOptions(const std::vector<std::string>& command_line) {
       out.config_yaml = value;
     } else if (name == "--base-id") {
       std::from_chars(value.data(), value.data() + value.size(), out.base_id);
+    } else if (name == "--base-id-path") {
+      out.base_id_path = value;
+    } else if (name == "--mode") {
+      out.serves = value == "serve";
+    } else if (name == "--use-dynamic-base-id") {
+      out.dynamic_base_id = true;
+      continue;
     } else if (name == "--disable-hot-restart") {
       out.hot_restart = false;
+      continue;
+    } else if (name == "--version" || name == "--hot-restart-version" || name == "--help" ||
+               name == "-h") {
+      out.serves = false;
       continue;
     } else {
       continue;

@@ -36,6 +36,7 @@ std::string_view CommandOf(const process_record& record) {
 
 ProxyDiscovery::ProxyDiscovery(const DiscoveryOptions& options, NamespaceReader& namespaces)
     : proc_(options.proc_root),
+      spotter_(proc_),
       namespaces_(namespaces),
       cgroup2_root_(options.cgroup2_root.empty() ? FindCgroup2() : options.cgroup2_root) {}
 
@@ -71,24 +72,39 @@ absl::StatusOr<ProxyDiscovery::Member> ProxyDiscovery::Inspect(uint32_t pid,
   const auto command_line = proc_.CommandLine(pid);
   if (!command_line.ok()) return command_line.status();
   out.well_known = !command_line->empty();  // it is while the process is being set up
-  const EnvoyOptions options = ParseEnvoyOptions(*command_line);
-  if (!options.config_path.empty()) {
-    // Seen through the process's own root; a relative path begins at its working directory.
-    out.bootstrap_path = options.config_path.front() == '/'
-                             ? proc_.PathOf(pid, "root") + options.config_path
-                             : proc_.PathOf(pid, "cwd/") + options.config_path;
-  }
+  EnvoyOptions options = ParseEnvoyOptions(*command_line);
+  if (!options.config_path.empty()) out.bootstrap_path = proc_.PathFor(pid, options.config_path);
   out.bootstrap_inline = options.config_yaml;
-  if (!out.pod_uid.empty() && !out.container_id.empty()) {
-    out.group = fmt::format("{}/{}", out.pod_uid.value(), out.container_id);
-  } else if (kind == ProxyProcess::Kind::kEnvoy && options.hot_restart) {
-    out.group =
-        fmt::format("netns {} cgroup {} base-id {} pod {}", *cookie,
-                    std::string(UnifiedCgroupPath(*cgroups)), options.base_id, out.pod_uid.value());
-  } else {
-    out.group = fmt::format("{}/{}", start->nanos(), pid);
+  const std::string place =
+      out.in_container()
+          ? fmt::format("{}/{}", out.pod_uid.value(), out.container_id)
+          : fmt::format("netns {} cgroup {} pod {}", *cookie,
+                        std::string(UnifiedCgroupPath(*cgroups)), out.pod_uid.value());
+  out.group = fmt::format("{} process {}/{}", place, start->nanos(), pid);
+  if (kind != ProxyProcess::Kind::kEnvoy) return out;
+  out.serves = options.serves;
+  if (options.dynamic_base_id && !options.base_id_path.empty()) {
+    // Written some time after its start.
+    const auto chosen = proc_.NumberIn(proc_.PathFor(pid, options.base_id_path));
+    out.well_known &= chosen.ok();
+    options.dynamic_base_id = !chosen.ok();
+    if (chosen.ok()) options.base_id = *chosen;
+  }
+  if (options.hot_restart && !options.dynamic_base_id) {
+    out.group = fmt::format("{} base-id {}", place, options.base_id);
   }
   return out;
+}
+
+// A container's name is that of its proxy; a second one there needs a name of its own.
+ProxyId ProxyDiscovery::NewIdFor(const Member& member) const {
+  const std::string own =
+      fmt::format("{}/{}", member.process.start.nanos(), member.process.process_id);
+  if (!member.in_container()) return ProxyId(own);
+  const ProxyId of_container(fmt::format("{}/{}", member.pod_uid.value(), member.container_id));
+  const bool taken = std::any_of(group_ids_.begin(), group_ids_.end(),
+                                 [&](const auto& group) { return group.second == of_container; });
+  return taken ? ProxyId(fmt::format("{}/{}", of_container.value(), own)) : of_container;
 }
 
 ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
@@ -108,12 +124,16 @@ bool ProxyDiscovery::OnExec(const process_record& record) {
   const BootTime observed = BootTime::FromNanos(static_cast<int64_t>(record.observed_ns));
   const auto executable = proc_.Executable(record.process_id);
   const std::string name(executable.ok() ? FileNameOf(*executable) : CommandOf(record));
-  const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(name);
-  if (!kind.has_value()) {
+  std::optional<ProxyProcess::Kind> kind = KindOfExecutable(name);
+  if (!kind.has_value() && executable.ok() && spotter_.Knows(record.process_id, *executable)) {
+    kind = ProxyProcess::Kind::kEnvoy;
+  }
+  absl::StatusOr<Member> member = absl::NotFoundError("");
+  if (kind.has_value()) member = Inspect(record.process_id, *kind);
+  if (!kind.has_value() || (member.ok() && !member->serves)) {
     Leave(record.process_id, observed);  // it may have been one before this exec
     return false;
   }
-  absl::StatusOr<Member> member = Inspect(record.process_id, *kind);
   const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
   // /proc may already show a later process.
   if (!member.ok() || !ProxyProcesses::SameStart(member->process.start, start)) {
@@ -147,6 +167,7 @@ void ProxyDiscovery::Scan(BootTime now) {
   size_t unreadable = 0;
   std::string first_unreadable;
   std::set<uint32_t> seen;
+  std::set<uint32_t> unnamed;
   for (const uint32_t pid : proc_.ProcessIds()) {
     const auto executable = proc_.Executable(pid);
     if (!executable.ok()) {
@@ -164,7 +185,13 @@ void ProxyDiscovery::Scan(BootTime now) {
       }
       continue;
     }
-    const std::optional<ProxyProcess::Kind> kind = KindOfExecutable(FileNameOf(*executable));
+    std::optional<ProxyProcess::Kind> kind = KindOfExecutable(FileNameOf(*executable));
+    if (!kind.has_value()) {
+      unnamed.insert(pid);
+      const bool envoy =
+          LivesOn(pid) ? spotter_.Knows(pid, *executable) : spotter_.IsEnvoy(pid, *executable);
+      if (envoy) kind = ProxyProcess::Kind::kEnvoy;
+    }
     if (!kind.has_value()) continue;
     absl::Status inspected;
     if (LivesOn(pid)) {
@@ -173,8 +200,10 @@ void ProxyDiscovery::Scan(BootTime now) {
     } else {
       absl::StatusOr<Member> member = Inspect(pid, *kind);
       inspected = member.status();
-      if (member.ok()) {
+      if (member.ok() && member->serves) {
         seen.insert(pid);
+        const auto command = proc_.Command(pid);
+        if (command.ok() && !CommandMayBeProxy(*command)) new_commands_.push_back(*command);
         Join(*std::move(member));
       }
     }
@@ -192,6 +221,7 @@ void ProxyDiscovery::Scan(BootTime now) {
     if (!seen.contains(pid)) ended.push_back(pid);
   }
   for (const uint32_t pid : ended) Leave(pid, now);
+  spotter_.KeepOnly(unnamed);
   processes_.Forget(now - kRemember);
   processes_.ForgetElsewhere(now - kServes);
 }
@@ -239,12 +269,10 @@ void ProxyDiscovery::Join(Member member) {
     }
   }
   if (member.process.kind != ProxyProcess::Kind::kAgent) {
-    const bool of_container = !member.pod_uid.empty() && !member.container_id.empty();
-    const auto [id, added] = group_ids_.try_emplace(
-        member.group,
-        ProxyId(of_container ? member.group
-                             : fmt::format("{}/{}", member.process.start.nanos(), pid)));
-    member.process.proxy_id = id->second;
+    const auto known = group_ids_.find(member.group);
+    const ProxyId id = known != group_ids_.end() ? known->second : NewIdFor(member);
+    group_ids_.insert_or_assign(member.group, id);
+    member.process.proxy_id = id;
   }
   processes_.Add(member.process);
   const std::string group = member.group;
@@ -310,6 +338,10 @@ void ProxyDiscovery::Announce(const std::string& group) {
   out.bootstrap_inline = newest->bootstrap_inline;
   changes_.push_back(out);
   announced_.insert_or_assign(group, std::move(out));
+}
+
+std::vector<std::string> ProxyDiscovery::TakeNewCommands() {
+  return std::exchange(new_commands_, {});
 }
 
 std::vector<DiscoveredProxy> ProxyDiscovery::TakeChanges() { return std::exchange(changes_, {}); }

@@ -3,12 +3,16 @@
 //
 // Two sources. The kernel tells of a process named like a proxy when it begins and when it ends; a
 // scan of /proc, when asked for, finds those that ran before, and whatever the kernel could not
-// tell. A process is a proxy by its executable's name; that it speaks Envoy's admin protocol is for
-// others to find out.
+// tell. A process is a proxy by its executable's name, also through a symbolic link and when the
+// file has been deleted or replaced, or, under another name, by Envoy's threads (EnvoySpotter). A
+// script is what runs it; the proxy that it becomes or starts is found at that one's exec. That it
+// speaks Envoy's admin protocol is for others to find out.
 //
 // Several processes may be one proxy: Envoy's hot restart runs two epochs side by side for a while.
-// Those of one container are one proxy; outside pods, those of one namespace, cgroup and base ID.
-// The proxy is gone when the last of them has ended.
+// Those of one container with one base ID are one proxy; outside pods, those of one namespace,
+// cgroup and base ID. It is described by the newest, whose admin interface has replaced the older
+// one's, and gone when the last of them has ended. Processes that do not share a hot restart are
+// different proxies, wherever they are.
 //
 // Example: exec of pid 7 in pod A -> change {A/c1, process_ids [7]}; exec of pid 9 in the same
 // container -> change {A/c1, [7, 9]}; exit of 7 -> {A/c1, [9]}; exit of 9 -> {A/c1, gone}.
@@ -28,6 +32,7 @@
 #include <vector>
 
 #include "agent/base/nouns.h"
+#include "agent/probe/envoy_spotter.h"
 #include "agent/probe/network_namespace.h"
 #include "agent/probe/proc_reader.h"
 #include "agent/probe/proxy_process.h"
@@ -71,6 +76,8 @@ class ProxyDiscovery {
 
   // What has changed since the last call, in order.
   std::vector<DiscoveredProxy> TakeChanges();
+  // Process names under which scans have found proxies and the kernel does not expect them.
+  std::vector<std::string> TakeNewCommands();
   const ProxyProcesses& processes() const { return processes_; }
   // As of the last scan.
   const std::vector<std::string>& limitations() const { return limitations_; }
@@ -83,7 +90,10 @@ class ProxyDiscovery {
     std::string container_id;
     std::string bootstrap_path;
     std::string bootstrap_inline;
+    bool serves = true;       // else it only checks its configuration, or prints something
     bool well_known = false;  // its own /proc entries told all of the above
+
+    bool in_container() const { return !pod_uid.empty() && !container_id.empty(); }
   };
 
   // Looks at a process. NotFound: no proxy, or gone.
@@ -95,12 +105,14 @@ class ProxyDiscovery {
   // Looks again at one that is not well known. Ok: it is now, and has joined as what it is.
   absl::Status Reinspect(const Member& known);
   void Join(Member member);
+  ProxyId NewIdFor(const Member& member) const;
   void RenameGroup(const std::string& from, const std::string& to);
   void Leave(uint32_t pid, BootTime at);
   void Announce(const std::string& group);
   uint64_t CgroupIdOf(std::string_view proc_cgroup) const;
 
   const ProcReader proc_;
+  EnvoySpotter spotter_;
   NamespaceReader& namespaces_;
   std::string cgroup2_root_;
   ProxyProcesses processes_;
@@ -108,6 +120,7 @@ class ProxyDiscovery {
   std::map<std::string, ProxyId> group_ids_;  // of groups with a living process
   std::map<std::string, DiscoveredProxy> announced_;
   std::vector<DiscoveredProxy> changes_;
+  std::vector<std::string> new_commands_;
   std::vector<std::string> limitations_;
 };
 

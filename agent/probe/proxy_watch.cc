@@ -55,6 +55,7 @@ void ProxyWatch::Watch(BootTime now) {
 }
 
 void ProxyWatch::AfterScan(BootTime now) {
+  for (const std::string& command : discovery_.TakeNewCommands()) kernel_.ExpectProxy(command);
   Follow(now);
   Watch(now);
   DropProcesses(now);
