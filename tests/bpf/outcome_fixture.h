@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/base/check.h"
@@ -19,28 +19,9 @@
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/outcome.h"
 #include "tests/bpf/network_lab.h"
+#include "tests/bpf/outcome_table.h"
 
 namespace phantomd {
-
-struct Expected {
-  Outcome outcome = Outcome::kUnspecified;
-  int32_t error_number = 0;
-  uint32_t icmp_type = 0;
-  uint32_t icmp_code = 0;
-  int64_t syn_retransmits = 0;  // -1: as many as the timing of the moment makes
-};
-
-inline const char* NameOf(Outcome outcome) {
-  constexpr const char* kNames[] = {"UNSPECIFIED", "ESTABLISHED", "REFUSED",
-                                    "TIMED_OUT",   "ABANDONED",   "UNREACHABLE",
-                                    "NO_ROUTE",    "LOCAL_ERROR", "OTHER_ERROR"};
-  return kNames[static_cast<int>(outcome)];
-}
-
-inline std::string Show(const Expected& e) {
-  return fmt::format("{} errno {} icmp {}/{} retransmits {}", NameOf(e.outcome), e.error_number,
-                     e.icmp_type, e.icmp_code, e.syn_retransmits);
-}
 
 class OutcomeTest : public testing::TestWithParam<Family> {
  protected:
@@ -78,58 +59,43 @@ class OutcomeTest : public testing::TestWithParam<Family> {
     return LocalPort(family == Family::kV6 ? *listener_v6_ : *listener_v4_);
   }
 
-  // Does `action` in the client's namespace, which must leave one record as expected. A connect
-  // that is known to be recorded marks the end of what the action has left.
-  void Check(const char* what, const IpAddr& destination, uint16_t port, const Expected& expected,
-             const std::function<void()>& action) {
+  void Check(std::string_view what, const IpAddr& destination, uint16_t port,
+             const Expected& expected, const std::function<void()>& action) {
+    CheckAll(what, destination, port, {expected}, action);
+  }
+
+  // Does `action` in the client's namespace, which must leave these records, in this order. A
+  // connect that is known to be recorded marks the end of what the action has left.
+  void CheckAll(std::string_view what, const IpAddr& destination, uint16_t port,
+                const std::vector<Expected>& expected, const std::function<void()>& action) {
     const BootTime before = SystemClock().Now();
-    uint32_t thread = 0;
+    process_ = static_cast<uint32_t>(getpid());
+    thread_ = 0;
     lab_->client.Run([&] {
-      thread = gettid();
+      thread_ = gettid();
       action();
     });
     const BootTime after = SystemClock().Now();
-    uint16_t marker_port = 0;
-    Fd marker;
-    lab_->client.Run([&] {
-      marker = TcpSocket(Family::kV4, true);
-      ASSERT_EQ(Connect(marker, Family::kV4, lab_->Server(Family::kV4), OpenPort(Family::kV4)), 0);
-      marker_port = LocalPort(marker);
-    });
-    std::vector<Attempt> seen;
-    ASSERT_TRUE(WaitFor([&] {
-      for (const ConnectRecord& record : probe_->TakeConnects(1000)) {
-        const Attempt attempt = ToAttempt(std::get<connect_record>(record));
-        if (attempt.source.port == marker_port && attempt.thread_id != thread) return true;
-        seen.push_back(attempt);
-      }
-      return false;
-    }));
-    ASSERT_EQ(seen.size(), 1u) << what << "; " << Totals();
-    const Attempt& a = seen[0];
-    const Expected got{a.outcome, a.error_number, a.icmp_type, a.icmp_code,
-                       expected.syn_retransmits < 0 ? int64_t{-1} : a.syn_retransmits};
-    std::printf("%-34s %-6s expected %-50s seen %s\n", what, NameOf(family()),
-                Show(expected).c_str(), Show(got).c_str());
-    EXPECT_EQ(Show(got), Show(expected)) << what;
-    EXPECT_EQ(a.destination.ToString(), (SocketAddr{destination, port}.ToString()));
-    EXPECT_EQ(a.netns_cookie, lab_->client.cookie());
-    EXPECT_NE(a.cgroup_id, 0u);
-    EXPECT_LT(a.process_start, a.started);
-    EXPECT_GE(a.started, before);
-    EXPECT_GE(a.ended, a.started);
-    EXPECT_LE(a.ended, after);
-    if (expect_own_identity_) {
-      EXPECT_EQ(a.process_id, static_cast<uint32_t>(getpid()));
-      EXPECT_EQ(a.thread_id, thread);
+    const std::vector<Attempt> seen = TakeUpToMarker();
+    std::vector<Expected> got;
+    for (const Attempt& a : seen) {
+      const bool any = got.size() < expected.size() && expected[got.size()].syn_retransmits < 0;
+      got.push_back({a.outcome, a.error_number, a.icmp_type, a.icmp_code,
+                     any ? int64_t{-1} : int64_t{a.syn_retransmits}});
     }
-    if (expected.outcome == Outcome::kNoRoute) {
-      EXPECT_TRUE(a.source.ip.is_unset());
-    } else if (expected.outcome != Outcome::kLocalError) {
-      EXPECT_EQ(a.source.ip.ToString(), lab_->Client(family()).ToString());
-      EXPECT_NE(a.source.port, 0);
-      EXPECT_NE(a.socket_cookie, 0u);
+    ResultTable::Instance().Add(what, family(), Show(expected), Show(got));
+    ASSERT_EQ(Show(got), Show(expected)) << what << "; " << Totals();
+    for (const Attempt& attempt : seen) {
+      CheckCircumstances(attempt, {destination, port});
+      EXPECT_GE(attempt.started, before);
+      EXPECT_LE(attempt.ended, after);
     }
+  }
+
+  // For actions whose connect is made by another task than the one that runs them.
+  void ExpectConnector(uint32_t process, uint32_t thread) {
+    process_ = process;
+    thread_ = thread;
   }
 
   static std::string Totals() {
@@ -137,6 +103,46 @@ class OutcomeTest : public testing::TestWithParam<Family> {
     return fmt::format("attempts lost {}, storage failed {}, runs skipped {}",
                        totals[CONNECT_RECORD_ATTEMPT].lost,
                        totals[CONNECT_RECORD_ATTEMPT].storage_failed, probe_->ReadSkippedRuns());
+  }
+
+  void CheckCircumstances(const Attempt& a, const SocketAddr& destination) const {
+    EXPECT_EQ(a.destination.ToString(), destination.ToString());
+    EXPECT_EQ(a.netns_cookie, lab_->client.cookie());
+    EXPECT_NE(a.cgroup_id, 0u);
+    EXPECT_LT(a.process_start, a.started);
+    EXPECT_GE(a.ended, a.started);
+    EXPECT_EQ(a.process_id, process_);
+    EXPECT_TRUE(a.thread_id == thread_ || thread_ == kAnyThread) << a.thread_id;
+    if (a.outcome == Outcome::kNoRoute) {
+      EXPECT_TRUE(a.source.ip.is_unset());
+    } else if (a.outcome != Outcome::kLocalError) {
+      EXPECT_EQ(a.source.ip.ToString(), lab_->Client(family()).ToString());
+      EXPECT_NE(a.source.port, 0);
+      EXPECT_NE(a.socket_cookie, 0u);
+    }
+  }
+
+  static std::vector<Attempt> TakeUpToMarker() {
+    Fd marker;
+    uint32_t thread = 0;
+    lab_->client.Run([&] {
+      thread = gettid();
+      marker = TcpSocket(Family::kV4, true);
+      ASSERT_EQ(Connect(marker, Family::kV4, lab_->Server(Family::kV4), OpenPort(Family::kV4)), 0);
+    });
+    std::vector<Attempt> seen;
+    const bool found = WaitFor([&] {
+      for (const ConnectRecord& record : probe_->TakeConnects(1000)) {
+        const auto* connect = std::get_if<connect_record>(&record);
+        if (connect == nullptr) continue;
+        const Attempt attempt = ToAttempt(*connect);
+        if (attempt.source.port == LocalPort(marker) && attempt.thread_id == thread) return true;
+        seen.push_back(attempt);
+      }
+      return false;
+    });
+    EXPECT_TRUE(found) << "the marker's record never came; " << Totals();
+    return seen;
   }
 
   // Forgets what was recorded so far.
@@ -157,7 +163,9 @@ class OutcomeTest : public testing::TestWithParam<Family> {
   static inline KernelProbe* probe_ = nullptr;
   static inline Fd* listener_v4_ = nullptr;
   static inline Fd* listener_v6_ = nullptr;
-  bool expect_own_identity_ = true;
+  static constexpr uint32_t kAnyThread = UINT32_MAX;
+  uint32_t process_ = 0;  // that connects
+  uint32_t thread_ = 0;
 };
 
 }  // namespace phantomd

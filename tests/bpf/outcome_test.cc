@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/bpf/outcome_fixture.h"
 
 namespace phantomd {
@@ -103,12 +106,12 @@ TEST_P(OutcomeTest, AbandonedBySendTimeout) {
 
 TEST_P(OutcomeTest, AbandonedByKilledProcess) {
   const IpAddr ip = lab_->Silent(family());
-  expect_own_identity_ = false;
   Check("abandoned, SIGKILL", ip, 80, {Outcome::kAbandoned}, [&] {
     int ready[2];
     ASSERT_EQ(pipe(ready), 0);
     const pid_t child = fork();
     ASSERT_GE(child, 0);
+    ExpectConnector(child, child);
     if (child == 0) {
       Fd fd = TcpSocket(family(), false);
       Connect(fd, family(), ip, 80);
@@ -144,7 +147,7 @@ TEST_P(OutcomeTest, TimedOutBySynCount) {
   });
 }
 
-// Both a single free port that is taken and a bound port already used to the same peer.
+// A single port to choose from, and that one taken for this peer.
 TEST_P(OutcomeTest, LocalPortsExhausted) {
   const IpAddr ip = lab_->Server(family());
   const uint16_t port = OpenPort(family());
@@ -159,13 +162,58 @@ TEST_P(OutcomeTest, LocalPortsExhausted) {
     lab_->client.Shell(fmt::format("sysctl -qw net.ipv4.ip_local_port_range='{} {}'", from, to));
   };
   for (const bool blocking : {true, false}) {
-    Check("no free port", ip, port, {Outcome::kLocalError, EADDRNOTAVAIL}, [&] {
+    const char* what = blocking ? "no free port, blocking" : "no free port, non-blocking";
+    Check(what, ip, port, {Outcome::kLocalError, EADDRNOTAVAIL}, [&] {
       ports(taken, taken);
       Fd fd = TcpSocket(family(), blocking);
       EXPECT_EQ(Connect(fd, family(), ip, port), EADDRNOTAVAIL);
       ports(32768, 60999);
     });
   }
+}
+
+// Two sockets may be bound to one port, but not connected to one peer.
+TEST_P(OutcomeTest, BoundPortInUse) {
+  const IpAddr ip = lab_->Server(family());
+  const uint16_t port = OpenPort(family());
+  const auto bound = [&](uint16_t source_port) {
+    Fd fd = TcpSocket(family(), true);
+    SetOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+    const SocketAddress from = ToSockaddr(family(), lab_->Client(family()), source_port);
+    EXPECT_EQ(bind(fd.get(), from.get(), from.size), 0);
+    return fd;
+  };
+  CheckAll("bound port in use to the same peer", ip, port,
+           {{Outcome::kEstablished}, {Outcome::kLocalError, EADDRNOTAVAIL}}, [&] {
+             const Fd holder = bound(0);
+             const Fd second = bound(LocalPort(holder));
+             EXPECT_EQ(Connect(holder, family(), ip, port), 0);
+             EXPECT_EQ(Connect(second, family(), ip, port), EADDRNOTAVAIL);
+           });
+}
+
+void IgnoreSignal(int) {}
+
+TEST_P(OutcomeTest, AbandonedByInterruptedCaller) {
+  const IpAddr ip = lab_->Silent(family());
+  struct sigaction action {};
+  action.sa_handler = IgnoreSignal;  // without SA_RESTART: connect(2) returns EINTR
+  struct sigaction old {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &old), 0);
+  Check("abandoned, EINTR and close", ip, 80, {Outcome::kAbandoned}, [&] {
+    Fd fd = TcpSocket(family(), true);
+    std::atomic<bool> returned = false;
+    std::thread interrupter([&, caller = pthread_self()] {
+      EXPECT_TRUE(WaitFor([&] {
+        pthread_kill(caller, SIGUSR1);
+        return returned.load();
+      }));
+    });
+    EXPECT_EQ(Connect(fd, family(), ip, 80), EINTR);
+    returned = true;
+    interrupter.join();
+  });
+  sigaction(SIGUSR1, &old, nullptr);
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, OutcomeTest, testing::ValuesIn(kFamilies),

@@ -27,24 +27,82 @@ class ServerReject {
   const NetworkLab& lab_;
 };
 
+struct IcmpRow {
+  const char* name;
+  const char* v4;  // as nft calls them
+  const char* v6;
+  int v4_code;
+  int v4_error;
+  int v6_error;
+};
+
+constexpr IcmpRow kIcmpRows[] = {
+    {"host", "host-unreachable", "addr-unreachable", 1, EHOSTUNREACH, EHOSTUNREACH},
+    {"net", "net-unreachable", "no-route", 0, ENETUNREACH, ENETUNREACH},
+    {"port", "port-unreachable", "port-unreachable", 3, ECONNREFUSED, ECONNREFUSED},
+    {"admin", "admin-prohibited", "admin-prohibited", 13, EHOSTUNREACH, EACCES},
+};
+
 class UnreachableTest : public OutcomeTest {
  protected:
   // The kernel does not tell the type of an ICMPv6 error.
+  Expected Unreachable(const IcmpRow& row, uint32_t retransmits) const {
+    if (family() == Family::kV6) return {Outcome::kUnreachable, row.v6_error, 0, 0, retransmits};
+    return {Outcome::kUnreachable, row.v4_error, ICMP_DEST_UNREACH, uint32_t(row.v4_code),
+            retransmits};
+  }
   Expected HostUnreachable(uint32_t retransmits) const {
-    if (family() == Family::kV6) return {Outcome::kUnreachable, EHOSTUNREACH, 0, 0, retransmits};
-    return {Outcome::kUnreachable, EHOSTUNREACH, ICMP_DEST_UNREACH, ICMP_HOST_UNREACH, retransmits};
+    return Unreachable(kIcmpRows[0], retransmits);
   }
 };
 
 // What the server answers to a SYN, by nft; the reject reaches the client while connect(2) still
 // runs, because the veth delivers it on the same CPU.
 TEST_P(UnreachableTest, UnreachableInsideConnect) {
-  const ServerReject reject(*lab_, 7001, family(), "host-unreachable", "addr-unreachable");
   const IpAddr ip = lab_->Server(family());
-  Check("ICMP inside connect, then closed", ip, 7001, HostUnreachable(0), [&] {
-    Fd fd = TcpSocket(family(), false);
-    EXPECT_EQ(Connect(fd, family(), ip, 7001), EINPROGRESS);
-  });
+  for (const IcmpRow& row : kIcmpRows) {
+    const ServerReject reject(*lab_, 7001, family(), row.v4, row.v6);
+    Check(fmt::format("ICMP {} inside connect, then closed", row.name), ip, 7001,
+          Unreachable(row, 0), [&] {
+            Fd fd = TcpSocket(family(), false);
+            EXPECT_EQ(Connect(fd, family(), ip, 7001), EINPROGRESS);
+          });
+  }
+}
+
+// The second SYN is answered when nobody holds the socket: the kernel ends the attempt itself, and
+// a connect(2) that waits returns the error that the record already holds.
+TEST_P(UnreachableTest, UnreachableAfterConnect) {
+  const IpAddr ip = lab_->Server(family());
+  for (const IcmpRow& row : kIcmpRows) {
+    const ServerReject reject(*lab_, 7003, family(), row.v4, row.v6);
+    const Expected expected = Unreachable(row, 1);
+    Check(fmt::format("ICMP {} after connect, blocking", row.name), ip, 7003, expected, [&] {
+      Fd fd = TcpSocket(family(), true);
+      EXPECT_EQ(Connect(fd, family(), ip, 7003), expected.error_number);
+    });
+  }
+}
+
+TEST_P(UnreachableTest, UnreachableAfterConnectReturned) {
+  const IpAddr ip = lab_->Server(family());
+  // The first SYN is lost, so that nothing comes back before connect(2) has returned.
+  const char* quota =
+      "nft add table inet first;"
+      "nft 'add chain inet first in { type filter hook prerouting priority -300; }';"
+      "nft 'add rule inet first in tcp dport 7005 limit rate 1/day burst 1 packets drop'";
+  for (const IcmpRow& row : kIcmpRows) {
+    const ServerReject reject(*lab_, 7005, family(), row.v4, row.v6);
+    lab_->server.Shell(quota);
+    const Expected expected = Unreachable(row, 1);
+    Check(fmt::format("ICMP {} after connect returned", row.name), ip, 7005, expected, [&] {
+      Fd fd = TcpSocket(family(), false);
+      EXPECT_EQ(Connect(fd, family(), ip, 7005), EINPROGRESS);
+      WaitConnected(fd);
+      EXPECT_EQ(PendingError(fd), expected.error_number);
+    });
+    lab_->server.Shell("nft delete table inet first");
+  }
 }
 
 TEST_P(UnreachableTest, UnreachableInsideConnectReadByCaller) {
@@ -66,40 +124,6 @@ TEST_P(UnreachableTest, UnreachableInsideConnectReadByCaller) {
     Fd fd = TcpSocket(family(), false);
     EXPECT_EQ(Connect(fd, family(), ip, 7002), EINPROGRESS);
     EXPECT_EQ(PendingError(fd), EHOSTUNREACH);
-  });
-}
-
-// The second SYN is answered when nobody holds the socket: the kernel ends the attempt itself, and
-// connect(2) returns the error that the record already holds.
-TEST_P(UnreachableTest, UnreachableBlocking) {
-  const ServerReject reject(*lab_, 7003, family(), "host-unreachable", "addr-unreachable");
-  const IpAddr ip = lab_->Server(family());
-  Check("ICMP, blocking", ip, 7003, HostUnreachable(1), [&] {
-    Fd fd = TcpSocket(family(), true);
-    EXPECT_EQ(Connect(fd, family(), ip, 7003), EHOSTUNREACH);
-  });
-}
-
-TEST_P(UnreachableTest, UnreachablePort) {
-  const ServerReject reject(*lab_, 7004, family(), "port-unreachable", "port-unreachable");
-  const IpAddr ip = lab_->Server(family());
-  Expected expected{Outcome::kUnreachable, ECONNREFUSED, 0, 0, 1};
-  if (family() != Family::kV6) expected.icmp_type = 3, expected.icmp_code = 3;
-  Check("ICMP port unreachable, blocking", ip, 7004, expected, [&] {
-    Fd fd = TcpSocket(family(), true);
-    EXPECT_EQ(Connect(fd, family(), ip, 7004), ECONNREFUSED);
-  });
-}
-
-TEST_P(UnreachableTest, UnreachableByAdministrator) {
-  const ServerReject reject(*lab_, 7005, family(), "admin-prohibited", "admin-prohibited");
-  const IpAddr ip = lab_->Server(family());
-  const Expected expected = family() == Family::kV6
-                                ? Expected{Outcome::kUnreachable, EACCES, 0, 0, 1}
-                                : Expected{Outcome::kUnreachable, EHOSTUNREACH, 3, 13, 1};
-  Check("ICMP admin-prohibited, blocking", ip, 7005, expected, [&] {
-    Fd fd = TcpSocket(family(), true);
-    EXPECT_EQ(Connect(fd, family(), ip, 7005), expected.error_number);
   });
 }
 

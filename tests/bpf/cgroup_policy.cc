@@ -1,0 +1,65 @@
+#include "tests/bpf/cgroup_policy.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "agent/base/check.h"
+
+namespace phantomd {
+namespace {
+
+constexpr char kName[] = "phantomd-test-forbidding";
+
+Fd DetachedCgroup2() {
+  const Fd context(fsopen("cgroup2", FSOPEN_CLOEXEC));
+  PHANTOMD_CHECK(context.get() >= 0);
+  PHANTOMD_CHECK(fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0);
+  Fd mount(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
+  PHANTOMD_CHECK(mount.get() >= 0);
+  return mount;
+}
+
+// return 0: the call fails with EPERM.
+void Forbid(const Fd& cgroup, bpf_attach_type hook) {
+  const bpf_insn program[] = {
+      {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
+      {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
+  };
+  bpf_prog_load_opts options{};
+  options.sz = sizeof(options);
+  options.expected_attach_type = hook;
+  const Fd loaded(bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "forbid", "GPL", program,
+                                sizeof(program) / sizeof(program[0]), &options));
+  PHANTOMD_CHECK(loaded.get() >= 0);
+  PHANTOMD_CHECK(bpf_prog_attach(loaded.get(), cgroup.get(), hook, 0) == 0);
+}
+
+}  // namespace
+
+ForbiddingCgroup::ForbiddingCgroup() : root_(DetachedCgroup2()) {
+  unlinkat(root_.get(), kName, AT_REMOVEDIR);
+  PHANTOMD_CHECK(mkdirat(root_.get(), kName, 0755) == 0);
+  cgroup_ = Fd(openat(root_.get(), kName, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  PHANTOMD_CHECK(cgroup_.get() >= 0);
+  Forbid(cgroup_, BPF_CGROUP_INET4_CONNECT);
+  Forbid(cgroup_, BPF_CGROUP_INET6_CONNECT);
+}
+
+ForbiddingCgroup::~ForbiddingCgroup() {
+  cgroup_.Close();
+  unlinkat(root_.get(), kName, AT_REMOVEDIR);  // the programs go with it
+}
+
+void ForbiddingCgroup::Enter() const {
+  const Fd members(openat(cgroup_.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC));
+  PHANTOMD_CHECK(members.get() >= 0);
+  PHANTOMD_CHECK(write(members.get(), "0", 1) == 1);
+}
+
+}  // namespace phantomd

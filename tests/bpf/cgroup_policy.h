@@ -1,0 +1,27 @@
+// A cgroup in which no connect is permitted, by a BPF program attached to it, as some network
+// policies do it.
+//
+// It lies in a cgroup v2 hierarchy that is mounted nowhere, and is removed with the object; when
+// the test is interrupted, its empty directory remains until the next run removes it.
+#pragma once
+
+#include "tests/bpf/network_lab.h"
+
+namespace phantomd {
+
+class ForbiddingCgroup {
+ public:
+  ForbiddingCgroup();
+  ~ForbiddingCgroup();
+  ForbiddingCgroup(const ForbiddingCgroup&) = delete;
+  ForbiddingCgroup& operator=(const ForbiddingCgroup&) = delete;
+
+  // Moves the calling process there.
+  void Enter() const;
+
+ private:
+  Fd root_;
+  Fd cgroup_;
+};
+
+}  // namespace phantomd
