@@ -15,10 +15,6 @@ constexpr size_t kBatch = 8192;
 // The kernel gives the initial pid namespace this inode number everywhere.
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
 
-uint64_t LostOf(const connect_counters& counters) {
-  return counters.lost + counters.storage_failed + counters.unreadable;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Probe>> Probe::Start(ProbeOptions options, BootTime now) {
@@ -58,8 +54,7 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
       discovery_(options.discovery, namespaces_),
       watch_(*kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
-      last_totals_at_(now),
-      last_totals_(Totals()) {}
+      account_(discovery_.processes(), kernel_->ReadTotals(), now) {}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<DiscoveredProxy> gone;
@@ -74,7 +69,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     // that every connect in hand finds its proxy known.
     const std::vector<ConnectRecord> records = kernel_->TakeConnects(kBatch);
     more = records.size() == kBatch;
-    watch_.TakeProcesses(now);
+    for (const process_record& record : watch_.TakeProcesses(now)) account_.Read(record.kind);
     for (DiscoveredProxy& change : discovery_.TakeChanges()) {
       // A proxy that ended and began again within one round is only a changed one.
       std::erase_if(gone, [&](const DiscoveredProxy& g) { return g.proxy.id == change.proxy.id; });
@@ -87,6 +82,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     watch_.Watch(now);
     std::vector<Attempt> attempts;
     for (const ConnectRecord& record : records) {
+      account_.Read(std::visit([](const auto& r) { return r.kind; }, record));
       if (const auto* connect = std::get_if<connect_record>(&record)) {
         resolver_.OnConnect(*connect, attempts);
       } else {
@@ -105,47 +101,19 @@ void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<Attempt> attempts;
   resolver_.Expire(BootTime::Max(), attempts);
   for (Attempt& attempt : attempts) sink(std::move(attempt));
-}
-
-std::vector<ProbeTotal> Probe::Totals() const {
-  const KernelTotals totals = kernel_->ReadTotals();
-  const connect_counters& attempts = totals[CONNECT_RECORD_ATTEMPT];
-  const connect_counters& failures = totals[CONNECT_RECORD_SYNC_FAILURE];
-  const connect_counters& accepts = totals[CONNECT_RECORD_ACCEPT];
-  const connect_counters& execs = totals[CONNECT_RECORD_EXEC];
-  const connect_counters& exits = totals[CONNECT_RECORD_EXIT];
-  return {
-      {"attempt", attempts.submitted + failures.submitted, LostOf(attempts) + LostOf(failures)},
-      {"accept", accepts.submitted, LostOf(accepts)},
-      {"process", execs.submitted + exits.submitted, LostOf(execs) + LostOf(exits)},
-  };
+  TakeLosses(now, sink);  // what the last round has left for the next
 }
 
 void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink) {
-  std::vector<ProbeTotal> totals = Totals();
-  for (size_t i = 0; i < totals.size(); ++i) {
-    const uint64_t lost = totals[i].lost - last_totals_[i].lost;
-    if (lost == 0) continue;
-    Loss loss;
-    loss.what = totals[i].what;
-    loss.count = lost;
-    loss.from = last_totals_at_;
-    loss.to = now;
+  KernelTotals counted = kernel_->ReadTotals();
+  std::vector<FollowedProcess> followed;
+  if (account_.LostAttemptsSince(counted)) {
+    followed = kernel_->processes().All();
+    counted = kernel_->ReadTotals();
+  }
+  for (Loss& loss : account_.Settle(counted, followed, kernel_->ReadSkippedRuns(), now)) {
     sink(std::move(loss));
   }
-  // Whether a program that did not run would have made a record cannot be known.
-  const uint64_t skipped = kernel_->ReadSkippedRuns();
-  if (skipped != last_skipped_runs_) {
-    Loss loss;
-    loss.what = "attempt";
-    loss.count_unknown = true;
-    loss.from = last_totals_at_;
-    loss.to = now;
-    sink(std::move(loss));
-  }
-  last_skipped_runs_ = skipped;
-  last_totals_ = std::move(totals);
-  last_totals_at_ = now;
 }
 
 std::vector<std::string> Probe::Limitations() const {
@@ -153,6 +121,8 @@ std::vector<std::string> Probe::Limitations() const {
   out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
   const std::vector<std::string> of_watch = watch_.Limitations();
   out.insert(out.end(), of_watch.begin(), of_watch.end());
+  const std::vector<std::string> of_account = account_.Limitations();
+  out.insert(out.end(), of_account.begin(), of_account.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
   return out;
 }

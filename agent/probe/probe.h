@@ -1,7 +1,8 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins four parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
-// makes the kernel watch their namespaces, InitiatorResolver says who opened each connection.
+// It joins five parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// makes the kernel watch their namespaces, InitiatorResolver says who opened each connection, and
+// RecordAccount what was lost.
 //
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
 // It hands out, in this order: proxies that are new or changed, attempts in the order of their
@@ -24,6 +25,7 @@
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/proxy_discovery.h"
 #include "agent/probe/proxy_watch.h"
+#include "agent/probe/record_account.h"
 
 namespace phantomd {
 
@@ -32,15 +34,6 @@ struct ProbeOptions {
   InitiatorOptions initiator;
   DiscoveryOptions discovery;
   Nanos scan_interval = std::chrono::seconds(10);
-};
-
-// What has happened of one kind since the start.
-struct ProbeTotal {
-  std::string what;      // "attempt", "accept", "process"
-  uint64_t records = 0;  // came through
-  uint64_t lost = 0;     // happened, but no record of it could be kept
-
-  friend bool operator==(const ProbeTotal&, const ProbeTotal&) = default;
 };
 
 using ProbeOutput = std::variant<DiscoveredProxy, Attempt, Loss>;
@@ -57,7 +50,8 @@ class Probe {
   void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   int wake_fd() const { return kernel_->wake_fd(); }
-  std::vector<ProbeTotal> Totals() const;
+  // As of the last Consume().
+  std::vector<RecordBalance> Balances() const { return account_.Balances(); }
   // What this probe cannot see, one sentence each.
   std::vector<std::string> Limitations() const;
 
@@ -72,11 +66,9 @@ class Probe {
   ProxyDiscovery discovery_;
   ProxyWatch watch_;
   InitiatorResolver resolver_;
+  RecordAccount account_;
 
-  BootTime last_scan_;  // unset: none yet
-  BootTime last_totals_at_;
-  std::vector<ProbeTotal> last_totals_;
-  uint64_t last_skipped_runs_ = 0;
+  BootTime last_scan_;                    // unset: none yet
   std::vector<std::string> limitations_;  // found at the start
 };
 

@@ -8,9 +8,10 @@
 
 namespace phantomd {
 
-void ProxyWatch::TakeProcesses(BootTime now) {
+std::vector<process_record> ProxyWatch::TakeProcesses(BootTime now) {
   FollowedProcesses kernel = kernel_.processes();
-  for (const process_record& record : kernel_.TakeProcesses()) {
+  std::vector<process_record> records = kernel_.TakeProcesses();
+  for (const process_record& record : records) {
     const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
     switch (record.kind) {
       case CONNECT_RECORD_EXEC:
@@ -31,6 +32,7 @@ void ProxyWatch::TakeProcesses(BootTime now) {
         break;
     }
   }
+  return records;
 }
 
 void ProxyWatch::Watch(BootTime now) {

@@ -34,8 +34,8 @@ class ProxyWatch {
   ProxyWatch(KernelProbe& kernel, ProxyDiscovery& discovery, uint64_t host_netns_cookie)
       : kernel_(kernel), discovery_(discovery), host_netns_cookie_(host_netns_cookie) {}
 
-  // Takes what the kernel tells of processes.
-  void TakeProcesses(BootTime now);
+  // Takes what the kernel tells of processes, and hands it out.
+  std::vector<process_record> TakeProcesses(BootTime now);
   // After each round and after each scan.
   void Watch(BootTime now);
   // After a scan: follows the processes that it found, lists their sockets, drops what nobody

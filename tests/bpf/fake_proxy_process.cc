@@ -67,9 +67,13 @@ void FakeProxy::End() {
   pid_ = -1;
 }
 
-std::string FakeProxy::Do(const std::string& command) {
+void FakeProxy::Tell(const std::string& command) {
   const std::string line = command + "\n";
   PHANTOMD_CHECK(write(to_.get(), line.data(), line.size()) == ssize_t(line.size()));
+}
+
+std::string FakeProxy::Do(const std::string& command) {
+  Tell(command);
   char answer[128] = {};
   PHANTOMD_CHECK(fgets(answer, sizeof(answer), from_) != nullptr);
   return answer;

@@ -32,6 +32,7 @@ class FakeProxy {
 
   // What the stand-in answers to one command; fake_proxy.cc has them.
   std::string Do(const std::string& command);
+  void Tell(const std::string& command);  // one that is not answered
   // The source port of a connect from "main" or from a "worker".
   uint16_t Connect(const char* thread, Family family, const IpAddr& ip, uint16_t port);
   // The same with a socket made inside `netns`, by a thread that returns before another connects.

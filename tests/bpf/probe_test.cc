@@ -205,32 +205,5 @@ TEST_F(HostNetworkTest, OnlyProxiesAreRecorded) {
   }
 }
 
-TEST_F(ProbeTest, LossIsTold) {
-  ProbeOptions options;
-  options.kernel.ring_bytes = getpagesize();
-  absl::StatusOr<std::unique_ptr<Probe>> probe = Probe::Start(options, SystemClock().Now());
-  ASSERT_TRUE(probe.ok()) << probe.status();
-  probe_ = *std::move(probe);
-  FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
-  Consume();
-  const BootTime before = SystemClock().Now();
-  constexpr uint64_t kConnects = 200;
-  for (uint64_t i = 0; i < kConnects; ++i) {
-    proxy.Connect("worker", Family::kV4, lab_.Server(Family::kV4), 9);
-  }
-  attempts_.clear();
-  losses_.clear();
-  Consume();
-  const auto loss = std::find_if(losses_.begin(), losses_.end(),
-                                 [](const Loss& l) { return l.what == "attempt"; });
-  ASSERT_NE(loss, losses_.end());
-  // Namespaces of other proxies on this machine may have lost some too.
-  EXPECT_GE(loss->count + attempts_.size(), kConnects);
-  EXPECT_LT(attempts_.size(), kConnects);
-  EXPECT_LE(loss->from, before);
-  EXPECT_GE(loss->to, before);
-  EXPECT_THAT(probe_->Totals(), Contains(testing::Field(&ProbeTotal::lost, loss->count)));
-}
-
 }  // namespace
 }  // namespace phantomd

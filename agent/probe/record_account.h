@@ -1,0 +1,89 @@
+// RecordAccount balances what the kernel says it recorded against what was read, and turns what is
+// missing into losses with bounds.
+//
+// For each kind of record, at any time:   submitted = read + still in the ring,
+//                                         what happened = submitted + lost.
+// What had been submitted when one round settled has been read when the next one does, as each
+// round reads until the ring is empty: if not, or if more was read than was ever submitted, the
+// account is unbalanced, which is said and counted, and what is missing is a loss.
+//
+// A loss says how much of what is missing, and since when and until when its records would have
+// been made (an attempt's at its outcome; its SYN may be older). Of the attempts that followed
+// processes made, the kernel counts the lost ones for each process: they are told by proxy.
+//
+// Example: settled at 10.00 s with nothing lost. At 10.05 s the kernel has lost 7 attempts, the
+// latest at 10.051 s, 5 of them of proxy P -> {attempt, 5, [10.00, 10.051], P} and
+// {attempt, 2, [10.00, 10.051]}.
+//
+// Thread-compatible. Never reads a clock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "agent/base/boot_time.h"
+#include "agent/engine/input.h"
+#include "agent/probe/followed_processes.h"
+#include "agent/probe/kernel_probe.h"
+#include "agent/probe/proxy_process.h"
+
+namespace phantomd {
+
+// What has happened of one kind since the start.
+struct RecordBalance {
+  std::string what;        // as in Loss: "attempt", "accept", "connection_end", "process"
+  uint64_t submitted = 0;  // records that the kernel made
+  uint64_t read = 0;       // of these
+  uint64_t lost = 0;       // happened, but no record of it could be made
+
+  friend bool operator==(const RecordBalance&, const RecordBalance&) = default;
+};
+
+class RecordAccount {
+ public:
+  // What the kernel had counted by `start` is nobody's. `processes` must outlive the account.
+  RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted, BootTime start);
+
+  void Read(uint32_t kind, uint64_t records = 1) { read_[kind] += records; }
+
+  // After a round's reading. `counted` was read after `followed`, and both at `now` or later.
+  // `skipped_runs`: programs that the kernel did not run. Whether they would have made a record is
+  // unknown; their loss is told by the next round, whose time is surely later.
+  std::vector<Loss> Settle(const KernelTotals& counted,
+                           const std::vector<FollowedProcess>& followed, uint64_t skipped_runs,
+                           BootTime now);
+  // Whether Settle() will ask for the processes' own counts.
+  bool LostAttemptsSince(const KernelTotals& counted) const;
+
+  std::vector<RecordBalance> Balances() const;
+  // Empty while everything is balanced.
+  std::vector<std::string> Limitations() const;
+
+ private:
+  using Identity = std::pair<uint32_t, uint64_t>;  // process ID, start
+
+  struct Unbalanced {
+    uint64_t unread = 0;      // submitted, never read
+    uint64_t unforeseen = 0;  // read, never submitted
+  };
+
+  void SettleProxies(const std::vector<FollowedProcess>& followed, Loss total,
+                     std::vector<Loss>* out);
+
+  const ProxyProcesses& processes_;
+  const KernelTotals base_;
+  KernelTotals settled_;
+  BootTime settled_at_;
+  uint64_t skipped_runs_ = 0;
+  BootTime skipped_since_;  // set: runs were skipped, which is yet to be told
+  std::array<uint64_t, CONNECT_COUNTER_KINDS> read_{};
+  std::array<Unbalanced, CONNECT_COUNTER_KINDS> unbalanced_{};
+  std::map<Identity, uint64_t> lost_by_process_;
+};
+
+}  // namespace phantomd
