@@ -8,6 +8,11 @@
 #include "agent/belief/proxy_belief.h"
 
 namespace phantomd {
+namespace {
+
+constexpr Nanos kTick(1);
+
+}  // namespace
 
 std::vector<ProxyBelief::Telling> ProxyBelief::Tellings() const {
   std::vector<Telling> tellings;
@@ -56,6 +61,11 @@ std::vector<ProxyBelief::Telling> ProxyBelief::Tellings() const {
   for (BootTime end : ends_) tellings.push_back({end, Telling::What::kGone});
   if (!error_.empty()) {
     tellings.push_back({last_answer_.received, Telling::What::kSnapshot, {}, last_answer_, error_});
+  } else if (gone_ && last_answer_.received > polls_.last().received) {
+    // What was still in the mail when the proxy ended: it changed nothing, but it was an answer.
+    Poll late = last_answer_;
+    late.received = std::max(late.received, ends_.back() + kTick);
+    tellings.push_back({late.received, Telling::What::kSnapshot, {}, late, {}, false, {}});
   }
   std::stable_sort(tellings.begin(), tellings.end(), [](const Telling& a, const Telling& b) {
     return std::tie(a.at, a.what) < std::tie(b.at, b.what);

@@ -7,7 +7,7 @@ namespace phantomd {
 
 void Core::On(const ProxyChange& change, BootTime at) {
   const ProxyId& id = change.proxy.id;
-  proxies_.Apply(change, at, lifecycle_);
+  if (proxies_.Apply(change, at, lifecycle_)) ledger_.ProxyReturned(id);
   if (!change.gone) return;
   belief_.Gone(id, at);
   ledger_.ProxyGone(id, at);

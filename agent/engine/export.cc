@@ -16,6 +16,7 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
   for (const auto& [when, offset] : offsets) inputs.push_back({when, ClockChange{offset}});
   for (const auto& [id, entry] : known.proxies.all()) {
     inputs.push_back({entry.first_observed, ProxyChange{entry.told, false}});
+    if (entry.returned.is_set()) inputs.push_back({entry.returned, ProxyChange{entry.told, false}});
     if (entry.gone.is_set()) inputs.push_back({entry.gone, ProxyChange{entry.told, true}});
   }
   known.lifecycle.Export([&](BootTime observed, auto change) {
@@ -44,8 +45,10 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
            },
        .gone =
            [&](const ProxyId& proxy, BootTime when) {
-             // The table forgets a proxy long before its beliefs are forgotten.
-             if (known.proxies.Find(proxy) != nullptr) return;
+             // The table tells the last end itself, but forgets a proxy long before its beliefs
+             // are.
+             const ProxyTable::Entry* entry = known.proxies.Find(proxy);
+             if (entry != nullptr && entry->gone.is_set() && entry->gone <= when) return;
              ProxyChange ended;
              ended.proxy.id = proxy;
              ended.gone = true;

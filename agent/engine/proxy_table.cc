@@ -59,7 +59,7 @@ void Drop(Map& map, const Key& key, const ProxyId& id) {
 
 }  // namespace
 
-void ProxyTable::Apply(const ProxyChange& change, BootTime observed, const Lifecycle& lifecycle) {
+bool ProxyTable::Apply(const ProxyChange& change, BootTime observed, const Lifecycle& lifecycle) {
   Entry& entry = entries_[change.proxy.id];
   if (!entry.first_observed.is_set()) entry.first_observed = observed;
   const uint64_t old_netns = entry.told.netns_cookie;
@@ -69,8 +69,15 @@ void ProxyTable::Apply(const ProxyChange& change, BootTime observed, const Lifec
   }
   if (entry.told.netns_cookie != 0) AddOnce(by_netns_[entry.told.netns_cookie], change.proxy.id);
   if (!entry.told.pod.uid.empty()) AddOnce(by_pod_[entry.told.pod.uid], change.proxy.id);
-  if (change.gone && !entry.gone.is_set()) entry.gone = observed;
+  const bool returned = entry.gone.is_set() && !change.gone && !change.proxy.process_ids.empty();
+  if (returned) {
+    entry.gone = BootTime();
+    entry.returned = observed;
+  } else if (change.gone && !entry.gone.is_set()) {
+    entry.gone = observed;
+  }
   Name(entry, lifecycle);
+  return returned;
 }
 
 void ProxyTable::PodTold(const PodUid& uid, const Lifecycle& lifecycle) {

@@ -3,7 +3,9 @@
 //
 // Two edges tell of the same proxy; a change fills in what it names and leaves the rest. The pod's
 // name and workload come from the lifecycle as soon as it knows the UID. A proxy that is gone stays
-// for a while: its connections are still to be judged. Thread-compatible.
+// for a while: its connections are still to be judged. It runs again when the edge that sees its
+// processes names some (a container's proxy may be started anew in it); late news of the other
+// edge do not revive it. Thread-compatible.
 #pragma once
 
 #include <map>
@@ -24,10 +26,12 @@ class ProxyTable {
     Proxy told;   // as the edges told it
     Proxy named;  // the same, with what the lifecycle knows of its pod
     BootTime first_observed;
-    BootTime gone;  // unset: it runs
+    BootTime gone;      // unset: it runs
+    BootTime returned;  // when it last ran again after it had been gone; unset: it never was
   };
 
-  void Apply(const ProxyChange& change, BootTime observed, const Lifecycle& lifecycle);
+  // True: it was gone and runs again.
+  bool Apply(const ProxyChange& change, BootTime observed, const Lifecycle& lifecycle);
   // News of a pod: a proxy inside it can be named.
   void PodTold(const PodUid& uid, const Lifecycle& lifecycle);
   // The pod of a proxy that the lifecycle has forgotten.

@@ -206,7 +206,8 @@ std::string ProxyConversation::limitation() const {
 }
 
 Proxy Identify(const Proxy& registered, const ServerInfo& info, const SocketAddr& admin) {
-  Proxy proxy = registered;
+  Proxy proxy;
+  proxy.id = registered.id;
   proxy.envoy_node_id = info.node_id;
   proxy.envoy_version = info.version;
   proxy.admin_address = admin.ToString();
@@ -241,7 +242,7 @@ Proxy Identify(const Proxy& registered, const ServerInfo& info, const SocketAddr
     proxy.name = fmt::format("{}/{}", registered.pod.ns, registered.pod.name);
   } else if (!info.node_id.empty()) {
     proxy.name = info.node_id;
-  } else if (proxy.name.empty()) {
+  } else if (registered.name.empty()) {
     proxy.name = fmt::format("envoy at {}", proxy.admin_address);
   }
   return proxy;

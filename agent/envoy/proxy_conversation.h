@@ -89,7 +89,8 @@ class ProxyConversation {
   BeliefBuilder::Bracket bracket_;
 };
 
-// The registered proxy with what /server_info told: name, role, version, admin address.
+// What /server_info tells of the registered proxy: name, role, version, admin address. Nothing
+// else: of its processes only the edge that sees them tells.
 Proxy Identify(const Proxy& registered, const ServerInfo& info, const SocketAddr& admin);
 
 }  // namespace phantomd

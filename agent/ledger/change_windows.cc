@@ -41,7 +41,7 @@ bool MadeRight(const ProxyId& proxy, const DepartedPod& pod, const DepartedAddre
 }
 
 TimeBounds EndOf(const ProxyId& proxy, const DepartedPod& pod, const DepartedAddress& address,
-                 const Lifecycle& lifecycle, const Belief& belief, BootTime gone) {
+                 const Lifecycle& lifecycle, const Belief& belief) {
   const BootTime from = std::min(pod.left.not_before, pod.left.not_after);
   TimeBounds end = belief.LetGo(proxy, address.ip, from, address.next_acquired.not_before);
   if (end.not_after > address.next_acquired.not_after &&
@@ -49,7 +49,6 @@ TimeBounds EndOf(const ProxyId& proxy, const DepartedPod& pod, const DepartedAdd
     const BootTime by = address.next_acquired.not_after;
     end = {std::min(std::max(from, address.next_acquired.not_before), by), by};
   }
-  if (!end.happened() && gone.is_set()) end = {gone, gone};
   return end;
 }
 
@@ -81,8 +80,7 @@ std::vector<DepartedPod> DepartedPods(const WorkloadChange& change, const Lifecy
 }
 
 OneWindow WindowOf(const ProxyId& proxy, const std::vector<DepartedPod>& pods,
-                   const PodTally& connections, const Lifecycle& lifecycle, const Belief& belief,
-                   BootTime gone) {
+                   const PodTally& connections, const Lifecycle& lifecycle, const Belief& belief) {
   constexpr TimeBounds kNever = {BootTime::Min(), BootTime::Min()};
   OneWindow window;
   window.figures.proxy = proxy;
@@ -92,7 +90,7 @@ OneWindow WindowOf(const ProxyId& proxy, const std::vector<DepartedPod>& pods,
   for (const DepartedPod& pod : pods) {
     any_left = std::min(any_left, pod.likely_left);
     for (const DepartedAddress& address : pod.addresses) {
-      const TimeBounds end = EndOf(proxy, pod, address, lifecycle, belief, gone);
+      const TimeBounds end = EndOf(proxy, pod, address, lifecycle, belief);
       if (end == kNever) continue;
       window.figures.believed = true;
       opened = std::min(opened, pod.likely_left);

@@ -50,10 +50,9 @@ struct OneWindow {
   bool exists = false;
   WindowFigures figures;
 };
-// `connections`: the sum over the change's pods. `gone`: when the proxy ended; unset: it runs.
+// `connections`: the sum over the change's pods.
 OneWindow WindowOf(const ProxyId& proxy, const std::vector<DepartedPod>& pods,
-                   const PodTally& connections, const Lifecycle& lifecycle, const Belief& belief,
-                   BootTime gone);
+                   const PodTally& connections, const Lifecycle& lifecycle, const Belief& belief);
 
 // An open window lasts until `now`.
 Nanos LengthOf(const WindowFigures& window, BootTime now);

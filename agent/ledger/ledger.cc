@@ -105,6 +105,11 @@ void Ledger::ProxyGone(const ProxyId& proxy, BootTime when) {
   if (found != impl_->proxies_.end()) found->second.gone = when;
 }
 
+void Ledger::ProxyReturned(const ProxyId& proxy) {
+  const auto found = impl_->proxies_.find(proxy);
+  if (found != impl_->proxies_.end()) found->second.gone = BootTime();
+}
+
 void Ledger::UpdateWindows(const Lifecycle& lifecycle, const Belief& belief, BootTime now) {
   if (std::exchange(impl_->forget_, false)) impl_->ForgetUnknown(lifecycle, now);
   for (const WorkloadChange* change : lifecycle.Changes(now)) {

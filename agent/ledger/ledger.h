@@ -92,6 +92,7 @@ class Ledger {
   // An established connection that outlived its pod, by `after`.
   void CountStranded(const ConnectionEnd& end, PodHandle pod, Nanos after);
   void ProxyGone(const ProxyId& proxy, BootTime when);
+  void ProxyReturned(const ProxyId& proxy);
 
   // Closes windows that have ended by now; call it after news. A window is final, and observed once
   // in the window histogram, when the change is superseded or all its pods are dead, two minutes

@@ -58,9 +58,7 @@ std::vector<OneWindow> Ledger::Impl::Windows(const std::vector<DepartedPod>& dep
                                              const Belief& belief) const {
   std::vector<OneWindow> windows;
   for (const ProxyId& id : Concerned(departed, sum, belief)) {
-    const auto known = proxies_.find(id);
-    const BootTime gone = known == proxies_.end() ? BootTime() : known->second.gone;
-    OneWindow window = WindowOf(id, departed, sum, lifecycle, belief, gone);
+    OneWindow window = WindowOf(id, departed, sum, lifecycle, belief);
     if (window.exists) windows.push_back(std::move(window));
   }
   return windows;

@@ -115,6 +115,21 @@ TEST_F(ProxyTableTest, ThePodsNameComesFromTheLifecycleOnceItKnowsTheUid) {
   EXPECT_EQ(table_.Find(ProxyId("p"))->named.name, "shop/webapp-1") << "a later change keeps it";
 }
 
+TEST_F(ProxyTableTest, AProxyStartedAnewInItsContainerRunsAgain) {
+  Tell(Sidecar("p", 100, 5));
+  Tell({.id = ProxyId("p")}, 10, true);
+  Tell({.id = ProxyId("p"), .envoy_version = "1.40.0"}, 11);
+  EXPECT_EQ(table_.Find(ProxyId("p"))->gone, Seconds(10)) << "late news of its admin API";
+  Tell(Sidecar("p", 300, 12), 12);
+  EXPECT_FALSE(table_.Find(ProxyId("p"))->gone.is_set());
+  EXPECT_EQ(table_.Find(ProxyId("p"))->returned, Seconds(12));
+  EXPECT_EQ(table_.OriginOf(From(300, 301, 12)).initiator, Initiator::kProxy);
+  table_.Compact(Seconds(100));
+  EXPECT_NE(table_.Find(ProxyId("p")), nullptr);
+  Tell({.id = ProxyId("p")}, 110, true);
+  EXPECT_EQ(table_.Find(ProxyId("p"))->gone, Seconds(110));
+}
+
 TEST_F(ProxyTableTest, AGoneProxyIsForgottenOnSchedule) {
   Tell(Sidecar("p", 100, 5));
   Tell({.id = ProxyId("p")}, 10, true);

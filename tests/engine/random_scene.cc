@@ -154,11 +154,14 @@ class RandomCluster {
     complete_.erase(proxy);
   }
 
-  // Of proxy a: its successor has an identity of its own, in the same pod.
+  // Of proxy a, in the same pod: in its old container it keeps its identity, in a new one it has
+  // another.
   void Restart(double t) {
     scene_.At(Next(t)).ProxyGone(proxy_a_);
-    proxy_a_ = fmt::format("a-{}", ++restarts_);
+    ++restarts_;
+    if (Chance(0.5)) proxy_a_ = fmt::format("a-{}", restarts_);
     ProxyChange change;
+    change.proxy.process_ids = {static_cast<uint32_t>(100 + restarts_)};
     change.proxy.id = Scene::ProxyIdOf(proxy_a_);
     change.proxy.pod.uid = Scene::UidOf("a");
     scene_.Add(Edge::kProbe, {Seconds(Next(t)), change});

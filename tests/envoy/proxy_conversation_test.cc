@@ -85,7 +85,8 @@ TEST_F(ProxyConversationTest, FirstPollAsksWhoItIsAndTellsEverything) {
   EXPECT_EQ(proxy.role, ProxyRole::kSidecar);
   EXPECT_EQ(proxy.envoy_version, "1.40.0");
   EXPECT_EQ(proxy.admin_address, "127.0.0.1:15000");
-  EXPECT_EQ(proxy.process_ids, std::vector<uint32_t>{42}) << "what discovery told is kept";
+  EXPECT_THAT(proxy.process_ids, IsEmpty()) << "who sees its processes tells them";
+  EXPECT_FALSE(proxy.process_start.is_set());
   const BeliefSnapshot& snapshot = outcome.snapshot;
   EXPECT_TRUE(snapshot.complete);
   EXPECT_EQ(snapshot.error, "");
@@ -199,15 +200,19 @@ TEST_F(ProxyConversationTest, WhyNoCandidateIsAnEnvoyIsToldOfEach) {
   EXPECT_FALSE(conversation_->identified());
 }
 
-TEST_F(ProxyConversationTest, ChangedRegistrationIsToldWithWhatIsKnown) {
+TEST_F(ProxyConversationTest, ChangedRegistrationIsToldWhereItChangesWhoItIs) {
+  answers_[kServerInfo] = R"({"version":"1.40.0","node":{"id":"edge-7"},"state":"LIVE"})";
   Poll(PollKind::kSlow);
   Proxy proxy = Registered();
   proxy.process_ids = {42, 43};
   conversation_->Update(proxy);
+  EXPECT_FALSE(Poll(PollKind::kFast).identity.has_value()) << "another process is not its news";
+  proxy.pod.ns = "edge";
+  proxy.pod.name = "gw-0";
+  conversation_->Update(proxy);
   const auto outcome = Poll(PollKind::kFast);
   ASSERT_TRUE(outcome.identity.has_value());
-  EXPECT_EQ(outcome.identity->proxy.process_ids.size(), 2u);
-  EXPECT_EQ(outcome.identity->proxy.name, "shop/webapp-0");
+  EXPECT_EQ(outcome.identity->proxy.name, "edge/gw-0");
 }
 
 TEST(IdentifyTest, RoleAndNameByNodeIdAndPod) {

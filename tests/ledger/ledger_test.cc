@@ -185,6 +185,14 @@ TEST_F(LedgerTest, SeriesOfAGoneProxyGoTenMinutesLater) {
   EXPECT_EQ(scene_.ledger.FiguresOf(ProxyId("p")).attempts, 0u);
 }
 
+TEST_F(LedgerTest, SeriesOfAProxyThatReturnedStay) {
+  scene_.Count("p", 106, "a", DestinationClass::kDead);
+  scene_.ledger.ProxyGone(ProxyId("p"), At(200));
+  scene_.ledger.ProxyReturned(ProxyId("p"));
+  scene_.ledger.Compact(At(0), At(900));
+  EXPECT_EQ(scene_.ledger.Cells().attempts.size(), 1u);
+}
+
 TEST_F(LedgerTest, ARestartedProxyOfThePodKeepsItsSeries) {
   Proxy first = scene_.Described("p"), second = scene_.Described("p");
   second.id = ProxyId("p-again");
