@@ -93,6 +93,7 @@ struct AddressFacts {
   bool listed_with_pod = false;  // listed at any time by a slice with a pod target
   bool in_pod_range = false;     // inside a known pod range
   bool pod_ranges_known = false;
+  bool no_pod_address = false;  // surely: in a block of addresses without a pod or a pod range
 };
 
 }  // namespace phantomd

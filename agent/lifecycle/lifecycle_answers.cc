@@ -24,7 +24,7 @@ ServiceState Lifecycle::Impl::StateOf(const Tenancy& tenancy, BootTime t) const 
 UntoldReason Lifecycle::Impl::WhyUntold(const IpAddr& ip, BootTime t) const {
   if (t < pod_feed.first_sync()) return UntoldReason::kBeforeFirstSync;
   if (pod_feed.BlindAt(t)) return UntoldReason::kFeedBroken;
-  if (untold.AnyAt(t, nodes.NodeOfPodAddress(ip), pods, rules)) {
+  if (untold.AnyAt(t, pod_ranges.NodeOf(ip), pods, rules)) {
     return UntoldReason::kAddressUntold;
   }
   return UntoldReason::kNone;
@@ -36,8 +36,8 @@ AddressFacts Lifecycle::Impl::At(const IpAddr& ip, BootTime t) const {
   facts.slices_broken = slice_feed.BlindAt(t);
   facts.node_address = nodes.IsNodeAddress(ip, t);
   facts.listed_without_pod = services.ListedManually(ip, t);
-  facts.in_pod_range = nodes.InPodRange(ip);
-  facts.pod_ranges_known = nodes.pod_ranges_known();
+  facts.in_pod_range = pod_ranges.Contains(ip);
+  facts.pod_ranges_known = pod_ranges.known();
   const IpRecord* record = ips.Find(ip);
   if (record != nullptr) {
     facts.ever_held = record->newest != 0;
@@ -45,6 +45,7 @@ AddressFacts Lifecycle::Impl::At(const IpAddr& ip, BootTime t) const {
     facts.history_complete = record->history_complete;
     facts.listed_with_pod = record->listed_with_pod;
   }
+  facts.no_pod_address = !facts.ever_held && facts.pod_ranges_known && !pod_ranges.MayContain(ip);
   if (t < horizon) {
     facts.before_horizon = true;  // forgotten is not dead
     return facts;

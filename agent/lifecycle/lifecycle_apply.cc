@@ -50,6 +50,7 @@ void Lifecycle::Impl::LinkTenancy(uint32_t tenancy, BootTime observed) {
   Tenancy& added = ips[tenancy];
   const PodFacts& facts = pods[added.pod].facts;
   ips.Intern(added.ip, observed > pod_feed.first_sync());
+  pod_ranges.Saw(added.ip);
   added.told = observed;
   added.strong = !IsLeaving(facts);
   const bool in_list = pod_feed.CatchingUp(observed);
@@ -176,6 +177,7 @@ TouchedAddresses Lifecycle::Impl::Apply(const SliceChange& change, BootTime obse
     }
     const uint32_t tenancy = InternTenancy(pod, ip);
     ips.Intern(ip, observed > pod_feed.first_sync()).listed_with_pod = true;
+    pod_ranges.Saw(ip);
     if (!options.all_pods && !pods[pod].told && !ips[tenancy].linked) {
       LinkTenancy(tenancy, observed);
     }
@@ -289,6 +291,9 @@ void Lifecycle::Impl::Compact(BootTime until) {
   slice_feed.Compact(until);
   node_feed.Compact(until);
   ips.DropEmpty();
+  pod_ranges.Compact(until, [&](absl::FunctionRef<void(const IpAddr&)> saw) {
+    for (const auto& [ip, record] : ips.ips()) saw(ip);
+  });
 }
 
 bool Lifecycle::Impl::CanForget(uint32_t slot, BootTime until) const {

@@ -4,6 +4,7 @@
 //   ip_timeline            which pods held an address
 //   service_index          which slices list it
 //   node_index, feed_log   what may be believed, and when
+//   pod_ranges             where pods have their addresses
 //   tenancy_bounds         facts -> bounds
 //   service_clock          slices -> in service
 //   departures             why pods went away
@@ -25,6 +26,7 @@
 #include "agent/lifecycle/lifecycle.h"
 #include "agent/lifecycle/node_index.h"
 #include "agent/lifecycle/pod_index.h"
+#include "agent/lifecycle/pod_ranges.h"
 #include "agent/lifecycle/service_clock.h"
 #include "agent/lifecycle/service_index.h"
 #include "agent/lifecycle/tenancy_bounds.h"
@@ -41,7 +43,8 @@ class Lifecycle::Impl {
         slice_feed(options.feed_delay),
         node_feed(options.feed_delay),
         services(slice_feed),
-        nodes(options.pod_ranges),
+        pod_ranges(options.pod_ranges),
+        nodes(pod_ranges),
         bounds(pods, ips, services, nodes, pod_feed, rules),
         departures(pods, rules) {}
 
@@ -81,6 +84,7 @@ class Lifecycle::Impl {
   PodIndex pods;
   IpTimeline ips;
   ServiceIndex services;
+  PodRanges pod_ranges;
   NodeIndex nodes;
   TenancyBounds bounds;
   Departures departures;

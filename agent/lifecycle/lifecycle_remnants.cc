@@ -128,6 +128,7 @@ void Lifecycle::Restore(const LifecycleRemnant& remnant) {
     const auto& addresses = std::get<AddressRemnants>(remnant);
     for (const AddressRemnants::Address& told : addresses.addresses) {
       IpRecord& record = impl_->ips.Intern(told.ip, true);
+      impl_->pod_ranges.Saw(told.ip);
       record.several_pods |= told.several_pods;
       if (told.history_incomplete) record.history_complete = false;
       record.listed_with_pod |= told.listed_with_pod;

@@ -29,7 +29,7 @@ NodeIndex::Touched NodeIndex::Apply(const NodeChange& change, BootTime observed,
   }
 
   TakeAddresses(before, now, observed, &touched);
-  TakeRanges(before, now);
+  TakeRanges(before, now, observed);
 
   std::vector<Loss>* losses = nullptr;
   if (const auto it = losses_.find(now.name); it != losses_.end()) losses = &it->second;
@@ -74,14 +74,16 @@ void NodeIndex::TakeAddresses(const NodeChange* before, const NodeChange& now, B
   }
 }
 
-void NodeIndex::TakeRanges(const NodeChange* before, const NodeChange& now) {
+void NodeIndex::TakeRanges(const NodeChange* before, const NodeChange& now, BootTime observed) {
   const auto each = [](const NodeChange& node, const auto& visit) {
     for (const std::string& text : node.pod_cidrs) {
       if (const auto prefix = IpPrefix::Parse(text); prefix.ok()) visit(*prefix);
     }
   };
-  if (before != nullptr) each(*before, [&](const IpPrefix& prefix) { ranges_.Erase(prefix); });
-  each(now, [&](const IpPrefix& prefix) { ranges_.Set(prefix, now.name); });
+  if (before != nullptr) {
+    each(*before, [&](const IpPrefix& range) { ranges_.GiveUp(range, now.name, observed); });
+  }
+  each(now, [&](const IpPrefix& range) { ranges_.Take(range, now.name); });
 }
 
 NodeDoubt NodeIndex::DoubtOf(std::string_view node, const PodFacts& facts) const {
@@ -118,12 +120,6 @@ bool NodeIndex::IsNodeAddress(const IpAddr& ip, BootTime t) const {
   // Nodes come long before their addresses are used: the instant of the first word says nothing.
   return std::any_of(it->second.begin(), it->second.end(),
                      [&](const Held& held) { return t < held.to; });
-}
-
-bool NodeIndex::InPodRange(const IpAddr& ip) const {
-  return ranges_.Find(ip) != nullptr ||
-         std::any_of(given_ranges_.begin(), given_ranges_.end(),
-                     [&](const IpPrefix& range) { return range.Contains(ip); });
 }
 
 void NodeIndex::Compact(BootTime horizon) {

@@ -1,4 +1,5 @@
-// NodeIndex remembers which addresses and pod ranges Nodes have, and when a Node was lost.
+// NodeIndex remembers which addresses Nodes have, and when a Node was lost; it tells PodRanges
+// their podCIDRs.
 //
 // When a Node turns not ready or vanishes, its pods may have died any time since its Lease was last
 // renewed. Example, clock_error 0.5 s: lease renewed at 100 (wall = boot), NotReady told at 141 s,
@@ -10,7 +11,6 @@
 
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -19,14 +19,14 @@
 #include "agent/lifecycle/changes.h"
 #include "agent/lifecycle/feed_log.h"
 #include "agent/lifecycle/pod_facts.h"
-#include "agent/lifecycle/prefix_map.h"
+#include "agent/lifecycle/pod_ranges.h"
 #include "agent/lifecycle/time_rules.h"
 
 namespace phantomd {
 
 class NodeIndex {
  public:
-  explicit NodeIndex(std::vector<IpPrefix> pod_ranges) : given_ranges_(std::move(pod_ranges)) {}
+  explicit NodeIndex(PodRanges& ranges) : ranges_(ranges) {}
 
   struct Touched {
     bool health = false;            // its pods may have died, or may not have
@@ -42,10 +42,6 @@ class NodeIndex {
 
   // An address of a Node at t.
   bool IsNodeAddress(const IpAddr& ip, BootTime t) const;
-  bool InPodRange(const IpAddr& ip) const;
-  bool pod_ranges_known() const { return !given_ranges_.empty() || !ranges_.empty(); }
-  // The Node whose podCIDRs hold the address; null: no Node tells.
-  const std::string* NodeOfPodAddress(const IpAddr& ip) const { return ranges_.Find(ip); }
 
   // The states that each Node was told in, oldest first: for the export.
   struct Told {
@@ -66,13 +62,12 @@ class NodeIndex {
   };
   void TakeAddresses(const NodeChange* before, const NodeChange& now, BootTime observed,
                      Touched* touched);
-  void TakeRanges(const NodeChange* before, const NodeChange& now);
+  void TakeRanges(const NodeChange* before, const NodeChange& now, BootTime observed);
 
-  std::vector<IpPrefix> given_ranges_;
+  PodRanges& ranges_;
   absl::flat_hash_map<std::string, std::vector<Told>> history_;
   absl::flat_hash_map<std::string, std::vector<Loss>> losses_;
   absl::flat_hash_map<IpAddr, std::vector<Held>> addresses_;
-  PrefixMap ranges_;  // podCIDRs, to the Node's name
 };
 
 }  // namespace phantomd

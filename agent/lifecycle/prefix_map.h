@@ -33,6 +33,13 @@ class PrefixMap {
 
   bool empty() const { return by_bits_.empty(); }
 
+  template <typename Visit>
+  void ForEachBase(Visit visit) const {
+    for (const auto& [bits, owners] : by_bits_) {
+      for (const auto& [base, owner] : owners) visit(base);
+    }
+  }
+
   // null: no range holds it.
   const std::string* Find(const IpAddr& ip) const {
     for (const auto& [bits, owners] : by_bits_) {

@@ -55,12 +55,6 @@ bool RefusedByNobodyKnown(const Possibility& chosen, const Attempt& attempt,
          attempt.outcome == Outcome::kRefused;
 }
 
-// Only a Node's address, or one outside all ranges of pods that are known, is surely no pod's.
-bool MayBePod(const AddressFacts& address) {
-  if (address.node_address) return false;
-  return !address.pod_ranges_known || address.in_pod_range;
-}
-
 }  // namespace
 
 bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evidence& evidence,
@@ -69,7 +63,7 @@ bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evide
   if (context.before_watermark || context.poll_missing) return true;
   if (attempt.adopted) return true;  // its SYN is known by an upper bound only
   if (chosen.guessed) return true;
-  if (chosen.destination == DestinationClass::kExternal) return MayBePod(address);
+  if (chosen.destination == DestinationClass::kExternal) return MayBeUnknownPods(address);
   if (address.pods_broken) return true;
   if (address.slices_broken && RestsOnSlices(chosen.destination)) return true;
   if (RefusedByNobodyKnown(chosen, attempt, address)) return true;

@@ -85,14 +85,11 @@ Possibility NoPod(const Evidence& evidence, const Candidates& candidates,
   return p;
 }
 
-// Somewhere a pod can be: not a Node's address, nor outside the ranges of pods where these are
-// told.
-bool CanBePod(const AddressFacts& address) {
-  if (address.ever_held || address.listed_with_pod) return true;
-  return !address.node_address && !(address.pod_ranges_known && !address.in_pod_range);
-}
-
 }  // namespace
+
+bool MayBeUnknownPods(const AddressFacts& address) {
+  return !address.node_address && !address.no_pod_address;
+}
 
 bool NeverAnswered(const Attempt& attempt) {
   return attempt.outcome == Outcome::kTimedOut || attempt.outcome == Outcome::kAbandoned ||
@@ -126,7 +123,8 @@ Possibilities PossibilitiesLeft(const Attempt& attempt, const Evidence& evidence
       left.push_back(nobody);
     }
   }
-  if (!sure && address.untold != UntoldReason::kNone && CanBePod(address)) {
+  const bool for_pods = address.ever_held || address.listed_with_pod || MayBeUnknownPods(address);
+  if (!sure && address.untold != UntoldReason::kNone && for_pods) {
     left.push_back({.who = Who::kUntold,
                     .destination = DestinationClass::kUnknown,
                     .unknown_reason = ReasonOf(address.untold)});

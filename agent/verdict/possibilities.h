@@ -34,6 +34,10 @@ bool NeverAnswered(const Attempt& attempt);
 // The SYN itself was answered: somebody held the address.
 bool ProvesHolder(const Attempt& attempt);
 
+// What no pod is known to have held may have been a pod's all the same: one of which we were not
+// told, or that was gone before the agent began, and its Node with it.
+bool MayBeUnknownPods(const AddressFacts& address);
+
 // What is left; may be empty.
 Possibilities PossibilitiesLeft(const Attempt& attempt, const Evidence& evidence,
                                 const Candidates& candidates, const JudgeContext& context);

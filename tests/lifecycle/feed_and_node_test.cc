@@ -129,8 +129,115 @@ TEST(NodeTest, AddressesAndRangesOfNodes) {
   story.Tell("@30 node n1 gone\n");
   EXPECT_TRUE(at("192.168.0.1", 29).node_address);
   EXPECT_FALSE(at("192.168.0.1", 30).node_address);
-  EXPECT_FALSE(at("10.0.1.200", 40).in_pod_range);
   EXPECT_FALSE(Story("@10 sync\n").lifecycle().At(Ip("10.0.0.1"), At(20)).pod_ranges_known);
+}
+
+// A proxy may go on believing in its pods; and what is told now is true of each instant before.
+TEST(NodeTest, RangeOfAGoneNodeStaysOneOfPodsUntilItIsForgotten) {
+  Story story(
+      "@5 node n1 ready cidr=10.0.1.0/24\n@6 node n2 ready cidr=10.0.2.0/24\n@10 sync\n"
+      "@30 node n1 gone\n@35 node n3 ready cidr=10.0.3.0/24\n@40 node n2 gone\n"
+      "@45 node n4 ready cidr=10.0.2.0/24\n");
+  const auto in_range = [&](std::string_view ip) {
+    return story.lifecycle().At(Ip(ip), At(60)).in_pod_range;
+  };
+  EXPECT_TRUE(in_range("10.0.1.7"));
+  story.lifecycle().Compact(At(31));
+  EXPECT_FALSE(in_range("10.0.1.7"));
+  story.lifecycle().Compact(At(50));
+  EXPECT_TRUE(in_range("10.0.2.7")) << "another Node has it now";
+  EXPECT_TRUE(in_range("10.0.3.7"));
+}
+
+TEST(NodeTest, RangeThatAnotherNodeTookOverSurvivesItsFirstOwner) {
+  Story story(
+      "@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n@20 node n2 ready cidr=10.0.1.0/24\n"
+      "@30 node n1 gone\n");
+  story.lifecycle().Compact(At(50));
+  EXPECT_TRUE(story.lifecycle().At(Ip("10.0.1.7"), At(60)).in_pod_range);
+}
+
+// Who waits for an address on a Node that took over the range is not yet known to be there.
+TEST(NodeTest, AnyUntoldPodMayHoldAnAddressOfAGoneNodesRange) {
+  Story story(
+      "@5 node n1 ready cidr=10.0.1.0/24\n@6 node n2 ready cidr=10.0.2.0/24\n@10 sync\n"
+      "@20 pod a node=n3 created=19\n");
+  const auto untold = [&](std::string_view ip) {
+    return story.lifecycle().At(Ip(ip), At(60)).untold;
+  };
+  EXPECT_EQ(untold("10.0.1.7"), UntoldReason::kNone);
+  story.Tell("@30 node n1 gone\n");
+  EXPECT_EQ(untold("10.0.1.7"), UntoldReason::kAddressUntold);
+  EXPECT_EQ(untold("10.0.2.7"), UntoldReason::kNone);
+}
+
+struct BlockRow {
+  const char* rule;
+  const char* news;
+  const char* ip;
+  bool no_pod_address;
+};
+
+TEST(PodRangesTest, WhereNoPodCanBe) {
+  const char kNode[] = "@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n";
+  const char kPublic[] = "@5 node n1 ready cidr=198.51.100.0/24\n@10 sync\n";
+  const char kV6[] = "@5 node n1 ready cidr=fd00:1::/64\n@10 sync\n";
+  const char kPod[] = "@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n@20 pod a ip=172.16.0.1\n";
+  const char kSlice[] =
+      "@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n@20 pod a ip=10.0.1.1\n@21 slice s web a\n";
+  const BlockRow rows[] = {
+      {"nothing is told", "@10 sync\n", "203.0.113.1", false},
+      {"in the Node's range", kNode, "10.0.1.1", false},
+      {"a gone Node's range may be beside it", kNode, "10.200.0.1", false},
+      {"another private block", kNode, "172.16.0.1", true},
+      {"just outside that block", kPod, "172.32.0.1", true},
+      {"another private block", kNode, "192.168.0.1", true},
+      {"another private block", kNode, "100.64.0.1", true},
+      {"a public address", kNode, "203.0.113.1", true},
+      {"another family", kNode, "2001:db8::1", true},
+      {"another family", kNode, "fd00:1::1", true},
+      {"pods with public addresses", kPublic, "203.0.113.1", false},
+      {"pods with public addresses", kPublic, "10.0.0.1", true},
+      {"pods with public addresses of one family", kPublic, "2001:db8::1", true},
+      {"private, of the other family", kV6, "fd12::1", false},
+      {"private, of the other family", kV6, "2001:db8::1", true},
+      {"a pod was seen there", kPod, "172.31.255.255", false},
+      {"ever held", kSlice, "10.0.1.1", false},
+  };
+  for (const BlockRow& row : rows) {
+    EXPECT_EQ(Story(row.news).lifecycle().At(Ip(row.ip), At(60)).no_pod_address, row.no_pod_address)
+        << row.rule << ": " << row.ip;
+  }
+}
+
+// All of a cluster's ranges lie in the one that the operator tells, if those of its Nodes do.
+TEST(PodRangesTest, AGivenRangeStandsForItsBlock) {
+  Lifecycle::Options options = Story::DefaultOptions();
+  options.pod_ranges = {*IpPrefix::Parse("10.0.0.0/16")};
+  Story story("@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n@20 pod a ip=10.0.1.1\n", options);
+  const auto none = [&](std::string_view ip) {
+    return story.lifecycle().At(Ip(ip), At(60)).no_pod_address;
+  };
+  EXPECT_FALSE(none("10.0.9.1"));
+  EXPECT_TRUE(none("10.1.0.1"));
+  story.Tell("@30 node n2 ready cidr=10.9.1.0/24\n");
+  EXPECT_FALSE(none("10.1.0.1")) << "not all, as it turns out";
+}
+
+TEST(PodRangesTest, BlockIsForgottenWithTheLastThatWasInIt) {
+  Story story(
+      "@5 node n1 ready cidr=10.0.1.0/24\n@6 node n2 ready cidr=172.16.1.0/24\n@10 sync\n"
+      "@20 pod a ip=192.168.0.1\n@25 node n2 gone\n@30 pod a phase=Failed deleted\n");
+  const auto none = [&](std::string_view ip) {
+    return story.lifecycle().At(Ip(ip), At(60)).no_pod_address;
+  };
+  story.lifecycle().Compact(At(25));
+  EXPECT_FALSE(none("172.16.9.1"));
+  EXPECT_FALSE(none("192.168.9.1"));
+  story.lifecycle().Compact(At(50));
+  EXPECT_TRUE(none("172.16.9.1"));
+  EXPECT_TRUE(none("192.168.9.1"));
+  EXPECT_FALSE(none("10.9.0.1"));
 }
 
 TEST(PrefixMapTest, LongestRangeWins) {

@@ -271,11 +271,11 @@ std::string Describe(const AddressFacts& facts) {
   }
   text += fmt::format(
       "nobody={} untold={} before_horizon={} pods_broken={} slices_broken={}\nlast {}\n"
-      "ever={} other={} complete={} node={} manual={} listed={} range={} known={}",
+      "ever={} other={} complete={} node={} manual={} listed={} range={} known={} no_pod={}",
       facts.nobody, static_cast<int>(facts.untold), facts.before_horizon, facts.pods_broken,
       facts.slices_broken, tenancy(facts.last), facts.ever_held, facts.other_holder_known,
       facts.history_complete, facts.node_address, facts.listed_without_pod, facts.listed_with_pod,
-      facts.in_pod_range, facts.pod_ranges_known);
+      facts.in_pod_range, facts.pod_ranges_known, facts.no_pod_address);
   return text;
 }
 

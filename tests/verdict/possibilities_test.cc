@@ -97,12 +97,16 @@ TEST(Rule1Test, ASurePodExcludesAnUntoldOne) {
   EXPECT_EQ(Decide(known, {21, kEstablished}).verdict.certainty, kGuess);
 }
 
-TEST(Rule1Test, AnUntoldPodIsNowhereOutsideThePodRanges) {
+// Outside the ranges that are told there may be one of which nobody told yet.
+TEST(Rule1Test, AnUntoldPodIsNowhereOutsideTheBlocksOfPods) {
   EvidenceBuilder known;
   known.facts.untold = UntoldReason::kFeedBroken;
-  known.facts.pod_ranges_known = true;
+  known.facts.pod_ranges_known = known.facts.no_pod_address = true;
   EXPECT_EQ(Decide(known, {}).verdict.destination, kExternal);
   EXPECT_EQ(Decide(known, {}).verdict.certainty, kSure);
+  known.facts.no_pod_address = false;
+  EXPECT_EQ(Decide(known, {}).verdict.destination, kExternal);
+  EXPECT_EQ(Decide(known, {}).verdict.certainty, kGuess);
   known.facts.in_pod_range = true;
   EXPECT_EQ(Decide(known, {}).verdict.destination, kUnknown);
 }
@@ -147,7 +151,7 @@ TEST(Rule4Test, InsideTheWithdrawnBoundsBothClassesArePossible) {
 struct NeverHeldRow {
   const char* rule;
   bool node = false, listed_without_pod = false, listed_with_pod = false, in_range = false,
-       ranges_known = false;
+       ranges_known = false, no_pods = false;
   DestinationClass destination = kExternal;
   Certainty certainty = kGuess;
 };
@@ -155,7 +159,11 @@ struct NeverHeldRow {
 TEST(Rule4Test, AnAddressThatNoPodEverHeld) {
   const NeverHeldRow rows[] = {
       {.rule = "nothing known", .certainty = kGuess},
-      {.rule = "outside all known ranges", .ranges_known = true, .certainty = kSure},
+      {.rule = "outside all known ranges", .ranges_known = true, .certainty = kGuess},
+      {.rule = "in a block without pods",
+       .ranges_known = true,
+       .no_pods = true,
+       .certainty = kSure},
       {.rule = "a Node's",
        .node = true,
        .in_range = true,
@@ -184,6 +192,7 @@ TEST(Rule4Test, AnAddressThatNoPodEverHeld) {
     known.facts.listed_with_pod = row.listed_with_pod;
     known.facts.in_pod_range = row.in_range;
     known.facts.pod_ranges_known = row.ranges_known;
+    known.facts.no_pod_address = row.no_pods;
     const Verdict verdict = Decide(known, {10, kAbandoned}).verdict;
     EXPECT_EQ(verdict.destination, row.destination) << row.rule;
     EXPECT_EQ(verdict.certainty, row.certainty) << row.rule;
@@ -221,7 +230,7 @@ TEST(Rule4Test, AStaleEndpointOfAKnownServiceDiedBeforeTheAgentBegan) {
 
 TEST(Rule4Test, AStaticEndpointOutsideAnyServiceIsExternal) {
   EvidenceBuilder known;
-  known.facts.pod_ranges_known = true;
+  known.facts.pod_ranges_known = known.facts.no_pod_address = true;
   known.Listed({.name = "api", .service = "", .discovery = Discovery::kStrictDns});
   EXPECT_EQ(Decide(known, {}).verdict.destination, kExternal);
   EXPECT_EQ(Decide(known, {}).verdict.certainty, kSure);

@@ -11,12 +11,12 @@ constexpr auto kSure = Certainty::kCertain;
 constexpr auto kGuess = Certainty::kInferred;
 constexpr Meaning kMeant = Meaning::kMeant, kNot = Meaning::kNotMeant;
 
-// Nobody was told of all pods, outside the pod ranges.
+// Nobody was told of all pods, where there are none.
 EvidenceBuilder InAGapOutsideTheRanges() {
   EvidenceBuilder known;
   known.facts.untold = UntoldReason::kFeedBroken;
   known.facts.pods_broken = true;
-  known.facts.pod_ranges_known = true;
+  known.facts.pod_ranges_known = known.facts.no_pod_address = true;
   return known;
 }
 

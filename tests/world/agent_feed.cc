@@ -80,7 +80,9 @@ std::vector<AgentFeed::Object> AgentFeed::Existing(Feed feed) {
       for (const SliceChange& slice : service.slices) out.push_back(slice);
     }
   } else {
-    for (const Node& node : cluster_.nodes()) out.push_back(cluster_.StoredNode(node));
+    for (const Node& node : cluster_.nodes()) {
+      if (!node.stored_deleted) out.push_back(cluster_.StoredNode(node));
+    }
   }
   return out;
 }

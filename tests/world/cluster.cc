@@ -64,6 +64,7 @@ NodeChange Cluster::StoredNode(const Node& node) const {
   NodeChange change;
   change.name = node.name;
   change.ready = node.stored_ready;
+  change.deleted = node.stored_deleted;
   change.last_heartbeat = ApiTime(node.lease_renewed, node.skew);
   change.addresses = {node.address};
   if (!node.pod_cidr.empty()) change.pod_cidrs = {node.pod_cidr};
@@ -156,8 +157,8 @@ void Cluster::SetStoredReady(Pod& pod, bool ready) {
 
 void Cluster::StoreNode(Node& node, bool ready, bool deleted) {
   node.stored_ready = ready;
+  node.stored_deleted = deleted;
   NodeChange change = StoredNode(node);
-  change.deleted = deleted;
   for (Watcher* watcher : watchers_) watcher->Stored(change);
 }
 

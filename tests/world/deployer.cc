@@ -81,7 +81,8 @@ void Deployer::Begin(BootTime end) {
   Every(scenario_.broken_rollouts, end, [this] { Rollout(true); });
   Every(scenario_.scalings, end, [this] { Scale(); });
   Every(scenario_.jobs, end, [this] { RunJob(); });
-  Every(scenario_.node_losses, end, [this] { LoseNode(); });
+  Every(scenario_.node_losses, std::min(end, agenda_.now() + Span(scenario_.node_losses_for)),
+        [this] { LoseNode(); });
   Every(scenario_.deletions, end, [this] {
     if (Pod* pod = AnyRunning()) DeleteOne(*pod);
   });

@@ -33,6 +33,7 @@ struct Node {
   bool up = true;
   bool rejects_dead = false;  // answers for addresses without a pod by ICMP, instead of silence
   bool stored_ready = true;   // what the API server has
+  bool stored_deleted = false;
   BootTime lease_renewed;
 };
 

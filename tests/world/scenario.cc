@@ -91,6 +91,22 @@ Scenario NodeLoss() {
   return s;
 }
 
+// Nodes that were gone before the agent began, whose ranges nobody tells it: what proxies were
+// given once and for all still leads there, and whether a pod or something else was behind it is
+// beyond the agent's knowledge.
+Scenario GoneNodes() {
+  Scenario s{.name = "gone_nodes"};
+  s.rollouts = 1.5;
+  s.deletions = 0.5;
+  s.node_losses = 0.8;
+  s.node_losses_for = 60;
+  s.nodes = 8;
+  s.static_clusters = 0.3;
+  s.agent_starts = 190;
+  s.watched = 90;
+  return s;
+}
+
 Scenario CrashLoops() {
   Scenario s{.name = "crash_loops"};
   s.rollouts = 1;
@@ -177,7 +193,7 @@ const std::vector<Scenario>& Scenarios() {
   static const std::vector<Scenario> scenarios = {
       Quiet(),      Rolling(),           Held(),     ReuseStorm(), SharedPool(), Gaps(),
       LateStart(),  DnsAndOriginalDst(), Jobs(),     NodeLoss(),   CrashLoops(), Forced(),
-      SlicesOnly(), Nameless(),          NoSlices(), Everything()};
+      SlicesOnly(), Nameless(),          NoSlices(), GoneNodes(),  Everything()};
   return scenarios;
 }
 

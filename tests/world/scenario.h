@@ -47,6 +47,7 @@ struct Scenario {
   double moves = 0;  // of an endpoint between slices
   double jobs = 0;
   double node_losses = 0;
+  double node_losses_for = 1e6;  // seconds from the beginning
   double gaps = 0;
   double proxy_restarts = 0;
 
