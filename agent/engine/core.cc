@@ -11,6 +11,8 @@ constexpr Nanos kCompaction = std::chrono::minutes(1);
 // Connections of a proxy that is gone are judged and counted for this long; so long are nodes
 // remembered as silent.
 constexpr Nanos kGoneMemory = std::chrono::minutes(10);
+// No memory but that of the horizon is longer.
+constexpr Nanos kLongestMemory = std::chrono::hours(1);
 
 Lifecycle::Options LifecycleOptions(const Header& header) {
   const Settings& settings = header.settings;
@@ -51,6 +53,7 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
                }),
       counting_since_(started),
       now_(started),
+      last_input_(started),
       next_housekeeping_(started + kHousekeeping),
       next_compaction_(started + kCompaction) {
   belief_.SetWallOffset(header.offset);
@@ -62,6 +65,7 @@ Core::Core(const Header& header, BootTime started, Engine::Options options,
 void Core::Apply(const Input& input) {
   RunUntil(input.observed);
   now_ = std::max(now_, input.observed);
+  last_input_ = now_;
   std::visit([&](const auto& value) { On(value, input.observed); }, input.value);
 }
 
@@ -73,6 +77,7 @@ void Core::RunUntil(BootTime t) {
     } else if (const std::optional<EndQueue::Number> end = ends_.FirstDue(until)) {
       DecideEnd(*end, ends_.Get(*end).next);
     } else if (next_housekeeping_ <= t) {
+      SkipSilence(t);
       KeepHouse(next_housekeeping_);
       next_housekeeping_ += kHousekeeping;
     } else {
@@ -80,6 +85,18 @@ void Core::RunUntil(BootTime t) {
     }
   }
   if (t != BootTime::Max()) now_ = std::max(now_, t);
+}
+
+// Once all that time alone can change has changed, the last minute of housekeeping does what each
+// of many would: a recording may be silent for months.
+void Core::SkipSilence(BootTime t) {
+  const Nanos horizon = std::max(header_.settings.horizon, Nanos(0));
+  const BootTime settled = last_input_ + horizon + horizon + kLongestMemory;
+  if (t == BootTime::Max() || next_housekeeping_ < settled) return;
+  if (held_.FirstDue(t).has_value() || ends_.FirstDue(t).has_value()) return;
+  const Nanos skipped = (t - next_housekeeping_) / kCompaction * kCompaction;
+  next_housekeeping_ += skipped;
+  next_compaction_ += skipped;
 }
 
 void Core::Finish() {

@@ -83,6 +83,7 @@ class Core {
   std::map<Feed, FeedTotals> FeedsNow() const;
   void CountLost(const std::string& what, uint64_t count);
   void KeepHouse(BootTime at);
+  void SkipSilence(BootTime t);
   void Forget(BootTime horizon);
 
   // Constant after construction.
@@ -109,6 +110,7 @@ class Core {
   std::set<PodHandle> departed_;
   BootTime counting_since_;
   BootTime now_;
+  BootTime last_input_;
   BootTime next_housekeeping_;
   BootTime next_compaction_;
   BootTime compacted_to_;  // the horizon of the last compaction; unset: none yet
