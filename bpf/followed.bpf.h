@@ -7,8 +7,10 @@
 // Process IDs are used again: an entry is about the process of its start alone.
 static __always_inline struct followed_process* followed(__u32 process_id, __u64 start_ns) {
   struct followed_process* process = bpf_map_lookup_elem(&proxy_processes, &process_id);
-  if (!process || start_ns - process->start_ns >= PROCESS_START_GRAIN_NS) return 0;
-  return process;
+  if (!process) return 0;
+  if (process->start_ns == start_ns) return process;
+  const bool rounded = process->start_ns % PROCESS_START_GRAIN_NS == 0;
+  return rounded && start_ns - process->start_ns < PROCESS_START_GRAIN_NS ? process : 0;
 }
 
 static __always_inline struct followed_process* followed_current(struct task_struct* task) {

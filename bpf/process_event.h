@@ -40,7 +40,7 @@ struct attempt_totals {
 /* Value of the map `proxy_processes`, whose key is a process ID. */
 struct followed_process {
   __u64 netns_cookie; /* of the process itself */
-  __u64 start_ns;     /* of the process; may be rounded down, by less than PROCESS_START_GRAIN_NS */
+  __u64 start_ns;     /* of the process; may be rounded down to PROCESS_START_GRAIN_NS */
   __u64 ended_ns;     /* 0: lives */
   struct attempt_totals main_thread;
   struct attempt_totals others;

@@ -1,5 +1,7 @@
 #include "agent/probe/envoy_spotter.h"
 
+#include <algorithm>
+
 #include "agent/probe/proxy_command.h"
 
 namespace phantomd {
@@ -34,6 +36,13 @@ bool EnvoySpotter::Knows(uint32_t pid, std::string_view executable) const {
   if (known_.empty()) return false;
   const auto size = proc_.ExecutableSize(pid);
   return size.ok() && known_.contains(File(FileNameOf(executable), *size));
+}
+
+bool EnvoySpotter::KnowsCommand(std::string_view command) const {
+  constexpr size_t kCommandLength = 15;
+  return std::any_of(known_.begin(), known_.end(), [&](const File& file) {
+    return std::string_view(file.first).substr(0, kCommandLength) == command;
+  });
 }
 
 void EnvoySpotter::KeepOnly(const std::set<uint32_t>& pids) {

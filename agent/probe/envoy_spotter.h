@@ -35,6 +35,8 @@ class EnvoySpotter {
   bool IsEnvoy(uint32_t pid, const std::string& executable);
   // At its exec, when it has no threads yet.
   bool Knows(uint32_t pid, std::string_view executable) const;
+  // When it has ended already, and only the name is left that the kernel saw.
+  bool KnowsCommand(std::string_view command) const;
   // After a scan that has come across exactly these processes.
   void KeepOnly(const std::set<uint32_t>& pids);
 

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <memory>
 
+#include "agent/probe/proxy_process.h"
+
 namespace phantomd {
 namespace {
 
@@ -16,9 +18,8 @@ absl::Status Failure(const char* what, int error) {
   return absl::ResourceExhaustedError(fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
 
-bool SameStart(const followed_process& entry, BootTime start) {
-  const int64_t apart = static_cast<int64_t>(entry.start_ns) - start.nanos();
-  return apart < PROCESS_START_GRAIN_NS && -apart < PROCESS_START_GRAIN_NS;
+BootTime StartOf(const followed_process& entry) {
+  return BootTime::FromNanos(static_cast<int64_t>(entry.start_ns));
 }
 
 struct Closer {
@@ -30,7 +31,7 @@ struct Closer {
 absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie) {
   followed_process known{};
   if (bpf_map_lookup_elem(map_fd_, &process_id, &known) == 0) {
-    if (SameStart(known, start)) return absl::OkStatus();
+    if (ProxyProcesses::SameStart(StartOf(known), start)) return absl::OkStatus();
     // An earlier process of this ID. Between these two calls the kernel may have met a later one,
     // whose exec record then makes its reader follow it again.
     bpf_map_delete_elem(map_fd_, &process_id);
@@ -46,7 +47,8 @@ absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint
 
 void FollowedProcesses::Forget(uint32_t process_id, BootTime start) {
   followed_process known{};
-  if (bpf_map_lookup_elem(map_fd_, &process_id, &known) != 0 || !SameStart(known, start)) return;
+  if (bpf_map_lookup_elem(map_fd_, &process_id, &known) != 0) return;
+  if (!ProxyProcesses::SameStart(StartOf(known), start)) return;
   bpf_map_delete_elem(map_fd_, &process_id);
 }
 

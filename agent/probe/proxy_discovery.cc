@@ -122,20 +122,27 @@ ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
 
 bool ProxyDiscovery::OnExec(const process_record& record) {
   const BootTime observed = BootTime::FromNanos(static_cast<int64_t>(record.observed_ns));
+  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
   const auto executable = proc_.Executable(record.process_id);
-  const std::string name(executable.ok() ? FileNameOf(*executable) : CommandOf(record));
+  const auto shown_start = proc_.Start(record.process_id);
+  // /proc may already show a later process, or none: then the name that the kernel saw must do.
+  const bool shown =
+      executable.ok() && shown_start.ok() && ProxyProcesses::SameStart(*shown_start, start);
+  const std::string_view name = shown ? FileNameOf(*executable) : CommandOf(record);
   std::optional<ProxyProcess::Kind> kind = KindOfExecutable(name);
-  if (!kind.has_value() && executable.ok() && spotter_.Knows(record.process_id, *executable)) {
+  if (!kind.has_value() &&
+      (shown ? spotter_.Knows(record.process_id, *executable) : spotter_.KnowsCommand(name))) {
     kind = ProxyProcess::Kind::kEnvoy;
   }
   absl::StatusOr<Member> member = absl::NotFoundError("");
   if (kind.has_value()) member = Inspect(record.process_id, *kind);
   if (!kind.has_value() || (member.ok() && !member->serves)) {
-    Leave(record.process_id, observed);  // it may have been one before this exec
+    if (const auto it = living_.find(record.process_id);
+        it != living_.end() && ProxyProcesses::SameStart(it->second.process.start, start)) {
+      Leave(record.process_id, observed);  // it was one before this exec
+    }
     return false;
   }
-  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
-  // /proc may already show a later process.
   if (!member.ok() || !ProxyProcesses::SameStart(member->process.start, start)) {
     member = FromRecord(record, *kind);
   }

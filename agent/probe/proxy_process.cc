@@ -5,8 +5,11 @@
 namespace phantomd {
 
 bool ProxyProcesses::SameStart(BootTime a, BootTime b) {
-  const Nanos difference = a - b;
-  return difference <= kStartTolerance && -difference <= kStartTolerance;
+  const auto rounds_to = [](BootTime exact, BootTime rounded) {
+    return rounded.nanos() % kStartGrain.count() == 0 && exact >= rounded &&
+           exact - rounded < kStartGrain;
+  };
+  return a == b || rounds_to(a, b) || rounds_to(b, a);
 }
 
 ProxyProcesses::Entry* ProxyProcesses::FindEntry(uint32_t process_id, BootTime start) {

@@ -4,8 +4,8 @@
 // Keyed by process ID and start time, because process IDs are used again. A process that has ended
 // is remembered for a while: its last records are still on their way when its end is known.
 //
-// Start times from /proc are rounded down to a clock tick, those from the kernel are exact: two
-// within kStartTolerance of each other are the same start.
+// Start times from /proc are rounded down to a clock tick of kStartGrain, those from the kernel are
+// exact: a rounded one is the same start as any within a tick of it, two exact ones must be equal.
 //
 // A process may have sockets in namespaces other than its own, as ztunnel does: `elsewhere`.
 //
@@ -47,7 +47,7 @@ struct ProxyProcess {
 
 class ProxyProcesses {
  public:
-  static constexpr Nanos kStartTolerance = std::chrono::milliseconds(10);
+  static constexpr Nanos kStartGrain = std::chrono::milliseconds(10);
 
   static bool SameStart(BootTime a, BootTime b);
 

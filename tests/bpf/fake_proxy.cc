@@ -8,6 +8,8 @@
 //   listen-in NETNS FAMILY PORT          listens in that namespace, from outside
 //   abandon FAMILY IP PORT               connects from a worker without waiting, and is then killed
 //   forget                               closes every socket
+//   workers                              begins threads that are named as Envoy names its own
+//   spawn PATH FAMILY IP PORT            has a child run another program, which connects and ends
 //   exec PATH                            becomes another program, with the same arguments
 //
 // With FAKE_PROXY_FIRST="FAMILY IP PORT" it connects from a worker before it does anything else.
@@ -17,11 +19,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <iostream>
+#include <latch>
 #include <sstream>
 #include <thread>
 #include <vector>
@@ -88,6 +92,32 @@ void AcceptForever(int listener) {
   for (;;) pause();  // what it accepted stays open
 }
 
+void BeginWorkers() {
+  for (const char* name : {"dog:main_thread", "wrk:worker_0", "wrk:worker_1"}) {
+    std::latch named(1);
+    std::thread([&named, name] {
+      prctl(PR_SET_NAME, name);
+      named.count_down();
+      for (;;) pause();
+    }).detach();
+    named.wait();
+  }
+}
+
+// Answers the child's process ID when it has ended.
+std::string Spawn(const std::string& path, const std::string& first) {
+  const pid_t child = fork();
+  PHANTOMD_CHECK(child >= 0);
+  if (child == 0) {
+    setenv("FAKE_PROXY_FIRST", first.c_str(), 1);
+    const int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0 && dup2(nothing, 0) == 0) execl(path.c_str(), path.c_str(), nullptr);
+    _exit(127);
+  }
+  PHANTOMD_CHECK(waitpid(child, nullptr, 0) == child);
+  return std::to_string(child);
+}
+
 std::string ListenOn(Fd listener) {
   std::thread(AcceptForever, listener.get()).detach();
   const std::string port = std::to_string(LocalPort(listener));
@@ -122,6 +152,13 @@ int Run(char** argv) {
     } else if (command == "abandon") {
       std::istringstream rest(line.substr(command.size()));
       Abandon(rest);
+    } else if (command == "workers") {
+      BeginWorkers();
+      std::cout << "working" << std::endl;
+    } else if (command == "spawn") {
+      std::string first;
+      std::getline(words >> std::ws, first);
+      std::cout << Spawn(where, first) << std::endl;
     } else if (command == "forget") {
       for (const Fd& fd : kept) shutdown(fd.get(), SHUT_RDWR);  // ends a pending accept
       kept.clear();

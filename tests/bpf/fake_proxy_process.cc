@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,15 @@ uint16_t FirstNumber(const std::string& answer) {
   return out;
 }
 
+// Like fork(), for a process ID that is free.
+pid_t ForkAs(pid_t pid) {
+  clone_args arguments{};
+  arguments.exit_signal = SIGCHLD;
+  arguments.set_tid = reinterpret_cast<uintptr_t>(&pid);
+  arguments.set_tid_size = 1;
+  return static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof(arguments)));
+}
+
 }  // namespace
 
 std::string FakeProxy::Installed(const std::string& name) {
@@ -39,7 +50,7 @@ FakeProxy::FakeProxy(const std::string& executable, const NetworkNamespace& netn
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  pid_ = fork();
+  pid_ = options.pid == 0 ? fork() : ForkAs(options.pid);
   PHANTOMD_CHECK(pid_ >= 0);
   if (pid_ == 0) {
     setenv("FAKE_PROXY_UID", std::to_string(options.uid).c_str(), 1);

@@ -17,6 +17,7 @@ struct FakeProxyOptions {
   static constexpr uint32_t kProxyUid = 1337;
   std::string first;         // what it connects to before anything else: "FAMILY IP PORT"
   uint32_t uid = kProxyUid;  // what it becomes
+  pid_t pid = 0;             // the process ID that it gets; 0: the kernel's choice
 };
 
 class FakeProxy {

@@ -18,7 +18,7 @@
 
 namespace phantomd {
 
-class ProbeTest : public testing::Test {
+class ProbeTest : public ::testing::Test {
  protected:
   void SetUp() override {
     envoy_ = FakeProxy::Installed("envoy");
@@ -44,8 +44,8 @@ class ProbeTest : public testing::Test {
       if (attempt->netns_cookie == lab_.client.cookie()) attempts_.push_back(*attempt);
     } else if (auto* proxy = std::get_if<DiscoveredProxy>(&output)) {
       if (proxy->proxy.netns_cookie == lab_.client.cookie()) proxies_.push_back(*proxy);
-    } else {
-      losses_.push_back(std::get<Loss>(output));
+    } else if (auto* loss = std::get_if<Loss>(&output)) {
+      losses_.push_back(*loss);
     }
   }
 
