@@ -9,10 +9,11 @@
 //                        -> ESTABLISHED  submit; or, on a listener's child, submit an accept
 //                        -> CLOSE        submit
 //   inet_sk_error_report in SYN_SENT     remember the ICMP error
-//   tcp_receive_reset    in SYN_SENT     remember the RST
+//   tcp_receive_reset                    remember the RST
 //
-// sync_failure.bpf.h has the programs for connects that never reach SYN_SENT, process.bpf.h those
-// that follow the proxies' processes.
+// connection_end.bpf.h has what becomes of the connection afterwards, sync_failure.bpf.h the
+// programs for connects that never reach SYN_SENT, process.bpf.h those that follow the proxies'
+// processes.
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
@@ -30,6 +31,7 @@
 #include "bpf/followed.bpf.h"
 #include "bpf/process.bpf.h"
 #include "bpf/socket.bpf.h"
+#include "bpf/connection_end.bpf.h"
 #include "bpf/sync_failure.bpf.h"
 // clang-format on
 
@@ -69,10 +71,11 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
   attempt->icmp_type = 0;
   attempt->icmp_code = 0;
   attempt->icmp_error = 0;
+  attempt->stalled = false;
 }
 
 static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
-                                        const struct attempt* attempt, __u64 netns_cookie,
+                                        struct attempt* attempt, __u64 netns_cookie,
                                         bool established) {
   const __u64 socket_cookie = bpf_get_socket_cookie(sk);
   // TCP_FASTOPEN_CONNECT waits for data with its SYN: one that never had any was no attempt.
@@ -87,6 +90,8 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
     bpf_map_update_elem(&unreturned, &socket_cookie, &one, BPF_ANY);
   }
 
+  const __u64 now_ns = bpf_ktime_get_boot_ns();
+  attempt->established_ns = now_ns;
   struct connect_record* record = reserve(CONNECT_RECORD_ATTEMPT, sizeof(*record));
   count_attempt(attempt, established, !record);
   if (!record) return;
@@ -97,7 +102,7 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
   record->icmp_code = attempt->icmp_code;
   record->pad[0] = record->pad[1] = record->pad[2] = 0;
   record->started_ns = attempt->started_ns;
-  record->ended_ns = bpf_ktime_get_boot_ns();
+  record->ended_ns = now_ns;
   record->netns_cookie = netns_cookie;
   record->socket_cookie = socket_cookie;
   record->cgroup_id = attempt->cgroup_id;
@@ -146,6 +151,10 @@ static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u6
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
   const bool was_connecting = old_state == TCP_SYN_SENT || old_state == TCP_SYN_RECV;
+  if (new_state == TCP_CLOSE && !was_connecting) {
+    connection_closed(sk, old_state);
+    return 0;
+  }
   if (new_state != TCP_SYN_SENT && new_state != TCP_LISTEN &&
       !(was_connecting && (new_state == TCP_ESTABLISHED || new_state == TCP_CLOSE)))
     return 0;
@@ -202,9 +211,7 @@ int BPF_PROG(on_error_report, struct sock* sk) {
 
 SEC("tp_btf/tcp_receive_reset")
 int BPF_PROG(on_receive_reset, struct sock* sk) {
-  if (sk->__sk_common.skc_state != TCP_SYN_SENT && sk->__sk_common.skc_state != TCP_SYN_RECV)
-    return 0;
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
-  if (attempt && attempt->state == ATTEMPT_CONNECTING) attempt->flags |= CONNECT_FLAG_RST;
+  if (attempt) attempt->flags |= CONNECT_FLAG_RST;
   return 0;
 }

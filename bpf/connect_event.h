@@ -1,5 +1,6 @@
 /* What the BPF programs and the agent share: the records of the two ring buffers and the values of
- * the maps. With process_event.h, which it includes, the only header that both sides include.
+ * the maps. With end_event.h and process_event.h, which it includes, the only header that both
+ * sides include.
  *
  * Raw facts only: what they mean is decided in agent/probe/. Instants are nanoseconds on
  * CLOCK_BOOTTIME. Addresses are 16 bytes in network order, IPv4 as ::ffff:a.b.c.d; ports are in
@@ -28,6 +29,7 @@ enum connect_record_kind {
   CONNECT_RECORD_EXEC = 4,         /* struct process_record, in the ring `processes` */
   CONNECT_RECORD_EXIT = 5,         /* struct process_record, in the ring `processes` */
   CONNECT_RECORD_ELSEWHERE = 6,    /* struct process_record, in the ring `processes` */
+  CONNECT_RECORD_END = 7,          /* struct end_record */
 };
 
 enum connect_record_flags {
@@ -35,6 +37,8 @@ enum connect_record_flags {
   CONNECT_FLAG_RST = 2,         /* a RST arrived while the SYN was unanswered */
   CONNECT_FLAG_ICMP = 4,        /* an ICMP error arrived while the SYN was unanswered */
   CONNECT_FLAG_SYN_SENT = 8,    /* at least one SYN was handed to the IP layer */
+  CONNECT_FLAG_ADOPTED = 16,    /* the SYN was out before the programs were loaded: started_ns is
+                                   later, and nobody knows the task any more */
 };
 
 /* One connect. `error`, `soft_error` and `shutdown` are sk_err, sk_err_soft and sk_shutdown at the
@@ -127,8 +131,9 @@ struct connect_counters {
   __u64 unreadable;     /* the address given to connect(2) was paged out */
   __u64 lost_at_ns;     /* the latest of the last three; 0: none yet */
 };
-enum { CONNECT_COUNTER_KINDS = 7 };
+enum { CONNECT_COUNTER_KINDS = 8 };
 
+#include "bpf/end_event.h"
 #include "bpf/process_event.h"
 
 #endif

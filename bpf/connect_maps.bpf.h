@@ -76,6 +76,7 @@ struct {
 // bpftool and for the test that compares their layout with the agent's.
 struct connect_record* type_of_connect_record;
 struct accept_record* type_of_accept_record;
+struct end_record* type_of_end_record;
 struct process_record* type_of_process_record;
 struct socket_place* type_of_socket_place;
 
@@ -83,6 +84,7 @@ enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
 
 struct attempt {
   __u64 started_ns;
+  __u64 established_ns;
   __u64 cgroup_id;
   __u64 process_start_ns;
   __u32 process_id;
@@ -92,7 +94,8 @@ struct attempt {
   __u8 icmp_type;
   __u8 icmp_code;
   __u16 icmp_error;
-  __u16 pad;
+  bool stalled;
+  __u8 pad;
 };
 
 struct {

@@ -97,9 +97,8 @@ SEC("tp_btf/io_uring_complete")
 int on_io_uring_complete(__u64* context) {
   struct io_kiocb* request = (struct io_kiocb*)context[1];
   if (BPF_CORE_READ(request, opcode) != IORING_OP_CONNECT) return 0;
-  const __s32 result = io_uring_tells_entry
-                           ? BPF_CORE_READ((struct io_uring_cqe*)context[2], res)
-                           : (__s32)context[3];
+  const __s32 result = io_uring_tells_entry ? BPF_CORE_READ((struct io_uring_cqe*)context[2], res)
+                                            : (__s32)context[3];
   if (!may_precede_syn(-result)) return 0;
   struct socket* socket = BPF_CORE_READ(request, file, private_data);
   struct sock* sk = BPF_CORE_READ(socket, sk);

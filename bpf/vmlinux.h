@@ -39,14 +39,21 @@ enum { BPF_RB_AVAIL_DATA = 0 };
 enum { AF_INET = 2, AF_INET6 = 10 };
 enum { IPPROTO_TCP = 6, IPPROTO_MPTCP = 262 };
 enum { SHUTDOWN_MASK = 3 };
+enum { SOCK_DONE = 1 }; /* bit of skc_flags: the peer's FIN has arrived */
 enum { PF_KTHREAD = 0x00200000 };
 enum { IORING_OP_CONNECT = 16 };
 enum {
   TCP_ESTABLISHED = 1,
   TCP_SYN_SENT = 2,
   TCP_SYN_RECV = 3,
+  TCP_FIN_WAIT1 = 4,
+  TCP_FIN_WAIT2 = 5,
+  TCP_TIME_WAIT = 6,
   TCP_CLOSE = 7,
+  TCP_CLOSE_WAIT = 8,
+  TCP_LAST_ACK = 9,
   TCP_LISTEN = 10,
+  TCP_CLOSING = 11,
 };
 enum { SO_EE_ORIGIN_ICMP = 2, SO_EE_ORIGIN_ICMP6 = 3 };
 enum {
@@ -126,6 +133,7 @@ struct sock_common {
   __u16 skc_num;
   unsigned short skc_family;
   volatile unsigned char skc_state;
+  unsigned long skc_flags;
   possible_net_t skc_net;
   struct in6_addr skc_v6_daddr;
   struct in6_addr skc_v6_rcv_saddr;
@@ -158,6 +166,9 @@ struct tcp_sock {
   __u32 rcv_nxt;
   __u32 snd_una;
   __u32 total_retrans;
+  __u64 bytes_sent;
+  __u64 bytes_retrans;
+  __u64 bytes_received;
 };
 
 struct mptcp_sock {

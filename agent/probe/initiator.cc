@@ -8,14 +8,10 @@ namespace phantomd {
 
 void InitiatorResolver::OnConnect(const connect_record& record, std::vector<Attempt>& out) {
   Attempt attempt = ToAttempt(record);
-  if (const ProxyProcess* process = processes_.Find(attempt.process_id, attempt.process_start)) {
-    const bool control =
-        process->kind == ProxyProcess::Kind::kAgent ||
-        (process->kind == ProxyProcess::Kind::kEnvoy && attempt.thread_id == attempt.process_id);
-    attempt.initiator = control ? Initiator::kProxyControl : Initiator::kProxy;
-    attempt.proxy_id = process->kind == ProxyProcess::Kind::kAgent
-                           ? OnlyProxyOf(attempt.netns_cookie)
-                           : process->proxy_id;
+  if (const std::optional<Opener> opener = OpenerOf(attempt.process_id, attempt.process_start,
+                                                    attempt.thread_id, attempt.netns_cookie)) {
+    attempt.initiator = opener->initiator;
+    attempt.proxy_id = opener->proxy_id;
     out.push_back(std::move(attempt));
     return;
   }
@@ -58,6 +54,17 @@ void InitiatorResolver::Expire(BootTime now, std::vector<Attempt>& out) {
     out.push_back(std::move(it->second));
     waiting_.erase(it);
   }
+}
+
+std::optional<Opener> InitiatorResolver::OpenerOf(uint32_t process_id, BootTime process_start,
+                                                  uint32_t thread_id, uint64_t netns_cookie) const {
+  const ProxyProcess* process = processes_.Find(process_id, process_start);
+  if (process == nullptr) return std::nullopt;
+  if (process->kind == ProxyProcess::Kind::kAgent) {
+    return Opener{Initiator::kProxyControl, OnlyProxyOf(netns_cookie)};
+  }
+  const bool control = process->kind == ProxyProcess::Kind::kEnvoy && thread_id == process_id;
+  return Opener{control ? Initiator::kProxyControl : Initiator::kProxy, process->proxy_id};
 }
 
 bool InitiatorResolver::AcceptedByProxy(const accept_record& record) const {

@@ -25,6 +25,8 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -40,6 +42,11 @@ struct InitiatorOptions {
   uint64_t host_netns_cookie = 0;
 };
 
+struct Opener {
+  Initiator initiator = Initiator::kUnspecified;
+  ProxyId proxy_id;
+};
+
 class InitiatorResolver {
  public:
   // `processes` must outlive the resolver.
@@ -52,6 +59,10 @@ class InitiatorResolver {
   // Gives out as kApplication what has waited for accept_wait at `now`; everything with
   // BootTime::Max().
   void Expire(BootTime now, std::vector<Attempt>& out);
+
+  // What a proxy's process opened; nothing for others.
+  std::optional<Opener> OpenerOf(uint32_t process_id, BootTime process_start, uint32_t thread_id,
+                                 uint64_t netns_cookie) const;
 
   size_t waiting() const { return waiting_.size(); }
 

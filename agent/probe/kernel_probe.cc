@@ -59,6 +59,8 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
       {"inet_sock_set_state", bpf->progs.on_set_state, &bpf->links.on_set_state, nullptr},
       {"inet_sk_error_report", bpf->progs.on_error_report, &bpf->links.on_error_report, nullptr},
       {"tcp_receive_reset", bpf->progs.on_receive_reset, &bpf->links.on_receive_reset, nullptr},
+      {"tcp_retransmit_skb", bpf->progs.on_retransmit, &bpf->links.on_retransmit,
+       "established connections whose peer has fallen silent are told only when they end"},
       {"sys_exit_connect", bpf->progs.on_connect_return, &bpf->links.on_connect_return,
        "connects that fail before any SYN (no route) are not recorded"},
       {"io_uring_complete", bpf->progs.on_io_uring_complete, &bpf->links.on_io_uring_complete,
@@ -117,6 +119,7 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
     return absl::InternalError(fmt::format("cannot open the BPF object: {}", Reason(errno)));
   }
   bpf->rodata->host_netns_cookie = options.host_netns_cookie;
+  bpf->rodata->record_closes = options.record_closes;
   if (const int error = bpf_map__set_max_entries(bpf->maps.records, options.ring_bytes)) {
     return absl::InvalidArgumentError(
         fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
@@ -290,16 +293,20 @@ FollowedProcesses KernelProbe::processes() const {
 // A negative result ends the walk; libbpf has consumed the record by then.
 int KernelProbe::OnConnect(void* context, void* data, size_t size) {
   auto* self = static_cast<KernelProbe*>(context);
-  if (*static_cast<const __u8*>(data) == CONNECT_RECORD_ACCEPT) {
-    PHANTOMD_CHECK(size >= sizeof(accept_record));
-    accept_record record;
+  const auto keep = [&](auto record) {
+    PHANTOMD_CHECK(size >= sizeof(record));
     std::memcpy(&record, data, sizeof(record));
     self->taken_connects_.emplace_back(record);
-  } else {
-    PHANTOMD_CHECK(size >= sizeof(connect_record));
-    connect_record record;
-    std::memcpy(&record, data, sizeof(record));
-    self->taken_connects_.emplace_back(record);
+  };
+  switch (*static_cast<const __u8*>(data)) {
+    case CONNECT_RECORD_ACCEPT:
+      keep(accept_record());
+      break;
+    case CONNECT_RECORD_END:
+      keep(end_record());
+      break;
+    default:
+      keep(connect_record());
   }
   return self->taken_connects_.size() < self->limit_ ? 0 : -ENOSPC;
 }

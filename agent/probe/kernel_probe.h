@@ -35,10 +35,12 @@ struct KernelProbeOptions {
       4 * 1024 * 1024;             // rounded up to pages and a power of two; a record takes 136
   uint64_t host_netns_cookie = 0;  // there only the proxies' cgroups are watched; 0: unknown
   bool watch_new_proxies = true;   // by the exec program; else only what Watch() names
+  // Of ends by FIN, too, which strand nobody and of which proxies make many.
+  bool record_closes = false;
   std::string btf_path = "/sys/kernel/btf/vmlinux";
 };
 
-using ConnectRecord = std::variant<connect_record, accept_record>;
+using ConnectRecord = std::variant<connect_record, accept_record, end_record>;
 
 // Sums over all CPUs since the probe was loaded, by connect_record_kind. For each kind, what
 // happened = submitted + lost + storage_failed + unreadable.

@@ -54,6 +54,7 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
       discovery_(options.discovery, namespaces_),
       watch_(*kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
+      ends_(resolver_, options.initiator.accept_wait),
       account_(discovery_.processes(), kernel_->ReadTotals(), now) {}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
@@ -80,17 +81,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
       }
     }
     watch_.Watch(now);
-    std::vector<Attempt> attempts;
-    for (const ConnectRecord& record : records) {
-      account_.Read(std::visit([](const auto& r) { return r.kind; }, record));
-      if (const auto* connect = std::get_if<connect_record>(&record)) {
-        resolver_.OnConnect(*connect, attempts);
-      } else {
-        resolver_.OnAccept(std::get<accept_record>(record), attempts);
-      }
-    }
-    if (!more) resolver_.Expire(now, attempts);
-    for (Attempt& attempt : attempts) sink(std::move(attempt));
+    Resolve(records, now, /*expire=*/!more, sink);
   }
   TakeLosses(now, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
@@ -98,10 +89,32 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
 
 void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   Consume(now, sink);
-  std::vector<Attempt> attempts;
-  resolver_.Expire(BootTime::Max(), attempts);
-  for (Attempt& attempt : attempts) sink(std::move(attempt));
+  Resolve({}, BootTime::Max(), /*expire=*/true, sink);
   TakeLosses(now, sink);  // what the last round has left for the next
+}
+
+void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
+                    const std::function<void(ProbeOutput)>& sink) {
+  std::vector<Attempt> attempts;
+  for (const ConnectRecord& record : records) {
+    account_.Read(std::visit([](const auto& r) { return r.kind; }, record));
+    if (const auto* connect = std::get_if<connect_record>(&record)) {
+      resolver_.OnConnect(*connect, attempts);
+    } else if (const auto* accept = std::get_if<accept_record>(&record)) {
+      resolver_.OnAccept(*accept, attempts);
+    }
+  }
+  if (expire) resolver_.Expire(now, attempts);
+  for (Attempt& attempt : attempts) {
+    ends_.Decided(attempt);
+    sink(std::move(attempt));
+  }
+  std::vector<ConnectionEnd> ends;
+  for (const ConnectRecord& record : records) {
+    if (const auto* end = std::get_if<end_record>(&record)) ends_.OnEnd(*end, now, ends);
+  }
+  if (expire) ends_.Expire(now, ends);
+  for (ConnectionEnd& end : ends) sink(std::move(end));
 }
 
 void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink) {

@@ -1,13 +1,14 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins five parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
-// makes the kernel watch their namespaces, InitiatorResolver says who opened each connection, and
-// RecordAccount what was lost.
+// It joins six parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// makes the kernel watch their namespaces, InitiatorResolver and EndResolver say who opened each
+// connection, and RecordAccount what was lost.
 //
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
 // It hands out, in this order: proxies that are new or changed, attempts in the order of their
-// outcomes, losses, proxies that are gone. So an attempt never comes before its proxy or after its
-// proxy is gone, except for attempts that still waited for the accepting side.
+// outcomes, ends of connections, losses, proxies that are gone. So an attempt never comes before
+// its proxy or after its proxy is gone, except for attempts that still waited for the accepting
+// side, and the end of a connection never comes before its attempt.
 //
 // Thread-compatible: one thread, the core's. Never reads a clock.
 #pragma once
@@ -21,6 +22,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/engine/input.h"
+#include "agent/probe/end_resolver.h"
 #include "agent/probe/initiator.h"
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/proxy_discovery.h"
@@ -36,7 +38,7 @@ struct ProbeOptions {
   Nanos scan_interval = std::chrono::seconds(10);
 };
 
-using ProbeOutput = std::variant<DiscoveredProxy, Attempt, Loss>;
+using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss>;
 
 class Probe {
  public:
@@ -58,6 +60,8 @@ class Probe {
  private:
   Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, BootTime now);
 
+  void Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
+               const std::function<void(ProbeOutput)>& sink);
   void TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   const ProbeOptions options_;
@@ -66,6 +70,7 @@ class Probe {
   ProxyDiscovery discovery_;
   ProxyWatch watch_;
   InitiatorResolver resolver_;
+  EndResolver ends_;
   RecordAccount account_;
 
   BootTime last_scan_;                    // unset: none yet

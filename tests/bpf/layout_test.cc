@@ -63,6 +63,10 @@ TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
   EXPECT_SAME_OFFSET(accept_record, uid);
   EXPECT_SAME_OFFSET(accept_record, server_isn);
   EXPECT_SAME_OFFSET(accept_record, remote_port);
+  EXPECT_EQ(Struct("end_record")->size, sizeof(end_record));
+  EXPECT_SAME_OFFSET(end_record, destination_port);
+  EXPECT_SAME_OFFSET(end_record, bytes_received);
+  EXPECT_SAME_OFFSET(end_record, uid);
   EXPECT_EQ(Struct("process_record")->size, sizeof(process_record));
   EXPECT_SAME_OFFSET(process_record, cgroup_id);
   EXPECT_SAME_OFFSET(process_record, comm);

@@ -55,6 +55,8 @@ void CoreLoop::Take(ProbeOutput output, BootTime now) {
     TakeProxy(std::move(*proxy), now);
   } else if (auto* attempt = std::get_if<Attempt>(&output)) {
     engine_.Post({Edge::kProbe, Input{now, std::move(*attempt)}});
+  } else if (auto* end = std::get_if<ConnectionEnd>(&output)) {
+    engine_.Post({Edge::kProbe, Input{now, std::move(*end)}});
   } else {
     engine_.Post({Edge::kProbe, Input{now, std::get<Loss>(std::move(output))}});
   }
