@@ -121,6 +121,7 @@ BeliefFacts Belief::At(const ProxyId& proxy, const SocketAddr& address, BootTime
   if (found == nullptr) return facts;
   facts.usable = found->usable(t);
   facts.answered_after = found->AnsweredAfter(t);
+  facts.told_after = found->ToldAfter(t);
   if (address.port == 0) return facts;
   for (const AddressIndex::Place& place : impl_->index_.Of(address.ip, found->number())) {
     const ClusterHistory* cluster = found->Cluster(place.cluster);

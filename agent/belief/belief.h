@@ -69,6 +69,9 @@ struct BeliefFacts {
   // 25 and 40 s, then failures until 400 s: usable from -20 s to 70 s and from 370 s on.
   bool usable = false;
   bool answered_after = false;  // a poll requested at or after t has been answered (or failed)
+  // `received` of the first good poll requested at or after t, if all that it told is known: what
+  // no cluster below lists was not listed then. Max: there is none yet.
+  BootTime told_after = BootTime::Max();
   absl::InlinedVector<ClusterBelief, 2> clusters;
 };
 

@@ -56,16 +56,23 @@ bool PollLog::usable(BootTime t) const {
   return near(recent_) || near(old_);
 }
 
+Poll PollLog::FirstAfter(BootTime t) const {
+  // Polls do not overlap, so `requested` increases as `received` does.
+  const auto after = std::lower_bound(
+      recent_.begin(), recent_.end(), t,
+      [](const Entry& entry, BootTime stamp) { return entry.poll.requested < stamp; });
+  const bool in_reach = t >= last().received - kRecent;
+  return after != recent_.end() && in_reach ? after->poll : Poll{};
+}
+
 std::optional<std::pair<Poll, Poll>> PollLog::Around(BootTime t) const {
   const auto after = std::upper_bound(
       recent_.begin(), recent_.end(), t,
       [](BootTime stamp, const Entry& entry) { return stamp < entry.poll.received; });
   if (after == recent_.begin()) return std::nullopt;
-  // Polls do not overlap, so `requested` increases as `received` does.
-  for (auto poll = after; poll != recent_.end(); ++poll) {
-    if (poll->poll.requested >= t) return std::make_pair(std::prev(after)->poll, poll->poll);
-  }
-  return std::nullopt;
+  const Poll second = FirstAfter(t);
+  if (!second.exists()) return std::nullopt;
+  return std::make_pair(std::prev(after)->poll, second);
 }
 
 Nanos PollLog::Median() const {

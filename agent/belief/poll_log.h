@@ -45,6 +45,10 @@ class PollLog {
   Poll last() const;   // none: !exists()
   bool usable(BootTime t) const;
 
+  // The first one requested at or after t; !exists(): none, or t lies more than three minutes
+  // before the last poll.
+  Poll FirstAfter(BootTime t) const;
+
   // The polls around t: the last one received at or before t, and the first one requested at or
   // after it; a connect at t is counted by the second and not by the first. Nothing if either is
   // missing or older than three minutes before the last poll.

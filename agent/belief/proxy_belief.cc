@@ -172,12 +172,20 @@ int64_t ProxyBelief::ConnectsAround(const EndpointHistory& endpoint,
   const auto around = polls_.Around(t);
   if (!around || !stay.latest) return -1;
   const auto& [before, after] = *around;
-  if (before.received < stay.begin.first || after.received > stay.last.received) return -1;
+  if (after.received < stay.begin.first || after.received > stay.last.received) return -1;
   if (LossWithin(before.received, after.received)) return -1;
-  const int64_t earlier = endpoint.ConnectsAt(before.received);
   const int64_t later = endpoint.ConnectsAt(after.received);
+  // A new host begins at 0; that it counted none does not tell of one that came and went before it.
+  if (before.received < stay.begin.first) return later > 0 ? later : -1;
+  const int64_t earlier = endpoint.ConnectsAt(before.received);
   // A count that fell is that of a new host at the same address: it went and came back unseen.
   return earlier < 0 || later < earlier ? -1 : later - earlier;
+}
+
+BootTime ProxyBelief::ToldAfter(BootTime t) const {
+  const Poll after = polls_.FirstAfter(t);
+  const bool told = after.exists() && !LossWithin(after.received, after.received);
+  return told ? after.received : BootTime::Max();
 }
 
 bool ProxyBelief::LossWithin(BootTime from, BootTime to) const {

@@ -46,6 +46,7 @@ class ProxyBelief {
 
   bool usable(BootTime t) const { return polls_.usable(t); }
   bool AnsweredAfter(BootTime t) const { return last_answer_.requested >= t; }
+  BootTime ToldAfter(BootTime t) const;  // see BeliefFacts
   // Null: not remembered.
   const ClusterHistory* Cluster(uint32_t name) const;
   const absl::flat_hash_map<uint32_t, ClusterHistory>& clusters() const { return clusters_; }

@@ -17,8 +17,10 @@ bool SilentPod(const Possibility& chosen, const Attempt& attempt) {
 // Nobody tells which Service was meant, and the address had, or before the horizon may have had,
 // another holder: the proxy may mean that one. It does if it listed the address before this one
 // came. Soon after the agent began it may mean one that died before and left no other trace, if a
-// client named the address itself or the proxy's very first poll listed it already. Of a withdrawn
-// pod that matters only where a cluster listed the address: what a client named means no Service.
+// client named the address itself or the proxy's very first poll listed it already; a static
+// cluster, which is given its addresses once and for all, may mean that one for ever. Of a
+// withdrawn pod that matters only where a cluster listed the address: what a client named means no
+// Service.
 bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
   const ClusterEvidence* listing = chosen.listing;
   const bool by_cluster =
@@ -31,20 +33,11 @@ bool MeaningUnknown(const Possibility& chosen, const Evidence& evidence) {
   const bool listed_before =
       listing != nullptr && listing->belief.first_seen < chosen.holder->tenancy.acquired.not_before;
   const AddressFacts& address = evidence.address;
-  const bool older_than_index =
-      evidence.soon_after_horizon && (!by_cluster || listing->belief.since_first_poll);
+  const bool may_remember = evidence.soon_after_horizon ||
+                            (by_cluster && listing->belief.discovery == Discovery::kStatic);
+  const bool older_than_index = may_remember && (!by_cluster || listing->belief.since_first_poll);
   return address.other_holder_known || !address.history_complete || listed_before ||
          older_than_index;
-}
-
-// A client that names the address itself goes through the proxy's ORIGINAL_DST cluster, whichever
-// other cluster lists it, and may mean who held it shortly before. Only a connect that the cluster
-// counted tells that it was used.
-bool ClientMayMeanTheLast(const Possibility& chosen, const Attempt& attempt,
-                          const Evidence& evidence) {
-  if (chosen.destination != DestinationClass::kLive || !evidence.has_original_dst) return false;
-  if (chosen.listing != nullptr && chosen.listing->belief.connects_around > 0) return false;
-  return LatelyHeldByAnother(attempt, evidence.address, chosen.holder->tenancy.pod);
 }
 
 // Whoever refused had a network namespace at the address: a pod whose object went before the agent
@@ -56,6 +49,17 @@ bool RefusedByNobodyKnown(const Possibility& chosen, const Attempt& attempt,
 }
 
 }  // namespace
+
+// It goes through the proxy's ORIGINAL_DST cluster, whichever other cluster lists the address. That
+// it did not, two things tell: a poll soon after the SYN, or a connect that the other cluster
+// counted.
+bool ClientMayMeanTheLast(const Possibility& chosen, const Attempt& attempt,
+                          const Evidence& evidence) {
+  if (chosen.destination != DestinationClass::kLive || !evidence.has_original_dst) return false;
+  if (evidence.original_dst_unused) return false;
+  if (chosen.listing != nullptr && chosen.listing->belief.connects_around > 0) return false;
+  return LatelyHeldByAnother(attempt, evidence.address, chosen.holder->tenancy.pod);
+}
 
 bool NeverCertain(const Possibility& chosen, const Attempt& attempt, const Evidence& evidence,
                   const JudgeContext& context) {

@@ -65,8 +65,9 @@ Wants WhatMoreWouldHelp(const Possibilities& left, const Possibility& chosen,
     const bool explained =
         std::any_of(evidence.listings.begin(), evidence.listings.end(),
                     [](const ClusterEvidence& listing) { return listing.held(); });
-    wants.poll =
-        reused || MeaningsDiffer(left, evidence) || (evidence.address.ever_held && !explained);
+    wants.poll = reused || MeaningsDiffer(left, evidence) ||
+                 ClientMayMeanTheLast(chosen, attempt, evidence) ||
+                 (evidence.address.ever_held && !explained);
   }
   return wants;
 }

@@ -89,7 +89,8 @@ struct Wants {
   bool pod_end = false;    // a failed attempt to a withdrawn pod whose end nobody has reported yet
   bool node_news = false;  // a silent attempt to a live pod: its node may yet be declared lost
   bool poll =
-      false;  // the belief that would explain it, or that tells REUSED from LIVE, is missing
+      false;  // the belief that would explain it, or that tells REUSED from LIVE, is missing; or
+              // the word of the proxy's ORIGINAL_DST clusters that no client went through them
 };
 
 // What the judge cannot read from lifecycle and belief.

@@ -168,6 +168,10 @@ int64_t BeliefOracle::Connects(const std::vector<Sight>& sights, size_t first, s
     if (sights[i].view == before) counts[0] = static_cast<int64_t>(sights[i].listed->connects);
     if (sights[i].view == after) counts[1] = static_cast<int64_t>(sights[i].listed->connects);
   }
+  // Listed by the second poll alone: all that it counted came after the first.
+  if (counts[0] < 0 && before->received < sights[first].view->received && counts[1] > 0) {
+    return counts[1];
+  }
   return counts[0] < 0 || counts[1] < counts[0] ? -1 : counts[1] - counts[0];
 }
 

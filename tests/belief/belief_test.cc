@@ -213,7 +213,25 @@ TEST_F(BeliefTest, ConnectsAreCountedFromTheLastPollReceivedToTheFirstOneRequest
   EXPECT_EQ(Only(54.95).connects_around, -1);  // no later poll yet
 }
 
-TEST_F(BeliefTest, ConnectsAreUnknownWhereTheHostWasNotListedByBothPolls) {
+// What a new host counted it counted since it was made; that it counted nothing tells nothing of
+// another that may have come and gone between the two polls.
+TEST_F(BeliefTest, ConnectsOfAHostThatTheFirstPollDidNotListBeginAtZero) {
+  script_.Complete(10, "web:");
+  script_.Changed(25, "web: 10.0.0.1:80#3 10.0.0.2:80#0");
+  EXPECT_EQ(Only(9.99).connects_around, -1);
+  EXPECT_EQ(Only(10).connects_around, 3);
+  EXPECT_EQ(Only(24).connects_around, 3);
+  EXPECT_EQ(Only(24, "10.0.0.2:80").connects_around, -1);
+  script_.Changed(40, "web: 10.0.0.1:80#4 10.0.0.2:80#0");
+  EXPECT_EQ(Only(24.95).connects_around, 4);  // from 10 to 40
+  EXPECT_EQ(Only(25, "10.0.0.2:80").connects_around, 0);
+  script_.Changed(55, "web: 10.0.0.2:80#0");
+  script_.Changed(70, "web: 10.0.0.1:80#9 10.0.0.2:80#0");
+  EXPECT_EQ(Only(60).connects_around, 9);
+  EXPECT_EQ(Only(20).connects_around, -1);  // of an earlier stay
+}
+
+TEST_F(BeliefTest, ConnectsOfAReplacedHostAndOfAnEarlierStayAreUnknown) {
   script_.Complete(10, "web:");
   script_.Changed(25, "web: 10.0.0.1:80#1");
   script_.Changed(40, "web: 10.0.0.1:80#4");
@@ -243,6 +261,30 @@ TEST_F(BeliefTest, ConnectsOfADroppedHostAreStillKnown) {
   script_.Changed(40, "web:");
   EXPECT_EQ(Only(12).connects_around, 3);
   EXPECT_EQ(Only(30).connects_around, -1);
+}
+
+TEST_F(BeliefTest, WhatAPollAfterwardsToldIsThatOfTheFirstRequestedSince) {
+  const auto told_after = [&](double t) {
+    return belief_.At(script_.proxy(), Address(kA), At(t)).told_after;
+  };
+  script_.Complete(10, "web: 10.0.0.1:80");
+  script_.Changed(25, "");
+  script_.Failed(27);
+  script_.Changed(40, "");
+  EXPECT_EQ(told_after(9.9), At(10));
+  EXPECT_EQ(told_after(9.91), At(25));
+  EXPECT_EQ(told_after(24.9), At(25));
+  EXPECT_EQ(told_after(24.95), At(40)) << "that at 25 was under way, that at 27 told nothing";
+  EXPECT_EQ(told_after(39.95), BootTime::Max());
+  belief_.Lost(script_.proxy(), At(41), At(50));
+  script_.Changed(55, "");
+  EXPECT_EQ(told_after(39), At(40));
+  EXPECT_EQ(told_after(45), BootTime::Max()) << "what changed may have been lost";
+  script_.Complete(70, "web: 10.0.0.1:80");
+  EXPECT_EQ(told_after(60), At(70));
+  script_.Changed(300, "");
+  EXPECT_EQ(told_after(5), BootTime::Max()) << "more than three minutes before the last poll";
+  EXPECT_EQ(told_after(290), At(300));
 }
 
 TEST_F(BeliefTest, BelieversAreTheProxiesThatListItNow) {

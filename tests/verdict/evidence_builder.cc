@@ -47,6 +47,7 @@ Evidence EvidenceBuilder::Build(BootTime syn) const {
   out.soon_after_horizon = soon_after_horizon;
   out.answered_after = answered_after;
   out.has_original_dst = has_original_dst;
+  out.original_dst_unused = original_dst_unused;
   out.original_dst_layer = original_dst_layer;
   bool sure = false;
   std::vector<Tenancy> newest_first(tenancies_.rbegin(), tenancies_.rend());

@@ -77,6 +77,7 @@ class EvidenceBuilder {
   bool proxy_known = true;
   bool soon_after_horizon = false;
   bool has_original_dst = false;
+  bool original_dst_unused = false;
   Layer original_dst_layer = Layer::kUnspecified;
 
   EvidenceBuilder() { facts.history_complete = true; }

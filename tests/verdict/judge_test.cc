@@ -137,6 +137,38 @@ TEST_F(JudgeTest, AFreshHolderBesideOriginalDstIsCertainOnlyOnceItsPredecessorIs
   }
 }
 
+// A connection through the ORIGINAL_DST cluster makes a host there, which stays for 5 s at least.
+TEST_F(JudgeTest, APollWithinFiveSecondsTellsThatNoClientWentThroughOriginalDst) {
+  const auto polled = [&](double t, std::vector<std::string> by_clients) {
+    scene.At(t).Polled(
+        "webapp",
+        {{"catalog", {"10.0.0.1"}},
+         {.service = "", .ips = std::move(by_clients), .discovery = Discovery::kOriginalDst}});
+  };
+  scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
+  scene.At(40).Terminates("a").Slice("catalog", {});
+  scene.At(42).Ends("a", 41.9).Deleted("a");
+  scene.At(45).Runs({"b", "10.0.0.1"}).Slice("catalog", {"b"});
+  polled(46, {});
+  polled(55, {});
+  polled(62, {"10.0.0.1"});
+  polled(70, {});
+  Learn();
+  const struct {
+    double syn;
+    Certainty certainty;
+  } kCases[] = {{49.9, Certainty::kInferred}, {50, Certainty::kCertain},
+                {54.5, Certainty::kCertain},  {60, Certainty::kInferred},
+                {64, Certainty::kInferred},   {69.5, Certainty::kInferred},
+                {70.5, Certainty::kInferred}};
+  for (const auto& c : kCases) {
+    const Judgement judged = Decide(To("10.0.0.1", c.syn, c.syn + 0.001, Outcome::kEstablished));
+    EXPECT_EQ(judged.verdict.destination, DestinationClass::kLive) << c.syn;
+    EXPECT_EQ(judged.verdict.certainty, c.certainty) << c.syn;
+    EXPECT_EQ(judged.wants.poll, c.syn == 70.5) << c.syn;
+  }
+}
+
 TEST_F(JudgeTest, WhoHeldTheAddressAtTheOutcomeIsNamedIfAnother) {
   scene.At(1).Synced().Runs({"a", "10.0.0.1"}).Slice("catalog", {"a"});
   scene.At(2).Polled("webapp", {{"catalog", {"10.0.0.1"}}});

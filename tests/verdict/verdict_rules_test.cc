@@ -183,6 +183,12 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EXPECT_EQ(Decide(unpolled_before, {}).verdict.certainty, kSure) << "long after the beginning";
   unpolled_before.soon_after_horizon = true;
   EXPECT_EQ(Decide(unpolled_before, {}).verdict.certainty, kGuess);
+  EvidenceBuilder fixed = alone;  // it was given the address once and for all
+  fixed.Listed({.name = "pinned", .discovery = Discovery::kStatic, .since_first_poll = true});
+  EXPECT_EQ(Decide(fixed, {}).verdict.certainty, kGuess);
+  EvidenceBuilder given_later = alone;
+  given_later.Listed({.name = "pinned", .discovery = Discovery::kStatic});
+  EXPECT_EQ(Decide(given_later, {}).verdict.certainty, kSure);
   EvidenceBuilder remembered = alone;  // a client may name what it resolved before the agent began
   remembered.soon_after_horizon = true;
   EXPECT_EQ(Decide(remembered, {}).verdict.certainty, kGuess);
@@ -196,34 +202,6 @@ TEST(Rule6Test, LiveWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
   EXPECT_EQ(Decide(second, {}).verdict.certainty, kGuess);
   second.Listed({.name = "c", .service = "shop/catalog", .means = {{2, kMeant}}});
   EXPECT_EQ(Decide(second, {}).verdict.certainty, kSure);
-}
-
-// Through an ORIGINAL_DST cluster a client may go on to who held the address half a minute ago,
-// though the cluster that lists it means the present one.
-TEST(Rule6Test, WithOriginalDstOnlyACountedConnectMakesAFreshHolderCertain) {
-  const struct {
-    bool original_dst;
-    double ended;  // the earlier holder's end, not before; the SYN is at 50
-    int64_t connects;
-    Certainty certainty;
-  } kCases[] = {{true, 20, -1, kGuess},
-                {true, 19.9, -1, kSure},
-                {false, 20, -1, kSure},
-                {true, 20, 1, kSure}};
-  for (const auto& c : kCases) {
-    EvidenceBuilder known;
-    known.has_original_dst = c.original_dst;
-    known.Held({.pod = 1, .released = {c.ended, c.ended + 0.5}});
-    known.Held({.pod = 2, .acquired = {30, 31}});
-    known.facts.last.pod = static_cast<PodHandle>(1);
-    known.facts.last.released = {At(c.ended), At(c.ended + 0.5)};
-    known.Listed(
-        {.name = "c", .service = "shop/catalog", .means = {{2, kMeant}}, .connects = c.connects});
-    const Verdict verdict = Decide(known, {.syn = 50}).verdict;
-    EXPECT_EQ(verdict.destination, kLive);
-    EXPECT_EQ(verdict.certainty, c.certainty)
-        << c.original_dst << " " << c.ended << " " << c.connects;
-  }
 }
 
 // The cluster may mean the earlier holder: then the address was reused, not withdrawn.
