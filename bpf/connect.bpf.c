@@ -11,9 +11,9 @@
 //   inet_sk_error_report in SYN_SENT     remember the ICMP error
 //   tcp_receive_reset                    remember the RST
 //
-// connection_end.bpf.h has what becomes of the connection afterwards, sync_failure.bpf.h the
-// programs for connects that never reach SYN_SENT, process.bpf.h those that follow the proxies'
-// processes.
+// connection_end.bpf.h has what becomes of the connection afterwards, adoption.bpf.h those that
+// were there before, sync_failure.bpf.h the programs for connects that never reach SYN_SENT,
+// process.bpf.h those that follow the proxies' processes.
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
@@ -31,6 +31,7 @@
 #include "bpf/followed.bpf.h"
 #include "bpf/process.bpf.h"
 #include "bpf/socket.bpf.h"
+#include "bpf/adoption.bpf.h"
 #include "bpf/connection_end.bpf.h"
 #include "bpf/sync_failure.bpf.h"
 // clang-format on

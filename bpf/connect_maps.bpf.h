@@ -78,6 +78,7 @@ struct connect_record* type_of_connect_record;
 struct accept_record* type_of_accept_record;
 struct end_record* type_of_end_record;
 struct process_record* type_of_process_record;
+struct socket_record* type_of_socket_record;
 struct socket_place* type_of_socket_place;
 
 enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };

@@ -1,4 +1,5 @@
-/* What the BPF programs and the agent share about the ends of established connections.
+/* What the BPF programs and the agent share about established connections: how they
+ * end, and which there were before.
  *
  * Part of connect_event.h, which says what holds for both.
  */
@@ -43,5 +44,26 @@ PHANTOMD_ASSERT_OFFSET(end_record, process_id, 56);
 PHANTOMD_ASSERT_OFFSET(end_record, source, 80);
 PHANTOMD_ASSERT_OFFSET(end_record, uid, 116);
 PHANTOMD_STATIC_ASSERT(sizeof(struct end_record) == 120, "end_record changed size");
+
+/* A connecting or established socket of a watched namespace, as the program on_tcp_socket tells
+ * it. uid and cgroup_id are those of the creator: of the listener's, where it was accepted.
+ */
+struct socket_record {
+  __u64 socket_cookie;
+  __u64 netns_cookie;
+  __u64 cgroup_id;
+  __u8 local[16];
+  __u8 remote[16];
+  __u32 uid;
+  __u16 local_port;
+  __u16 remote_port;
+  __u8 state; /* as in the kernel's net/tcp_states.h */
+  __u8 accepted;
+  __u8 pad[6];
+};
+PHANTOMD_ASSERT_OFFSET(socket_record, local, 24);
+PHANTOMD_ASSERT_OFFSET(socket_record, uid, 56);
+PHANTOMD_ASSERT_OFFSET(socket_record, accepted, 65);
+PHANTOMD_STATIC_ASSERT(sizeof(struct socket_record) == 72, "socket_record changed size");
 
 #endif

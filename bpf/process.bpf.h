@@ -122,6 +122,7 @@ int on_open_file(struct bpf_iter__task_file* context) {
   if (!sk || BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP) return 0;
   struct socket_place place = {
       .netns_cookie = BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie),
+      .socket_cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter),
       .process_id = task->tgid,
       .tcp_state = BPF_CORE_READ(sk, __sk_common.skc_state),
   };

@@ -50,9 +50,10 @@ enum { PROCESS_START_GRAIN_NS = 10000000 }; /* /proc tells it in ticks of 1/100 
 /* A TCP socket of a followed process, as the program on_open_file tells it. */
 struct socket_place {
   __u64 netns_cookie;
+  __u64 socket_cookie; /* 0: nobody has asked for it yet */
   __u32 process_id;
   __u32 tcp_state; /* as in the kernel's net/tcp_states.h */
 };
-PHANTOMD_STATIC_ASSERT(sizeof(struct socket_place) == 16, "socket_place changed size");
+PHANTOMD_STATIC_ASSERT(sizeof(struct socket_place) == 24, "socket_place changed size");
 
 #endif

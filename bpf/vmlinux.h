@@ -148,6 +148,7 @@ struct sock {
   kuid_t sk_uid;
   __u16 sk_protocol;
   __u8 sk_shutdown;
+  __u32 sk_max_ack_backlog;
   struct sock_cgroup_data sk_cgrp_data;
 };
 
@@ -234,6 +235,11 @@ struct seq_file;
 
 struct bpf_iter_meta {
   struct seq_file* seq;
+};
+
+struct bpf_iter__tcp {
+  struct bpf_iter_meta* meta;
+  struct sock_common* sk_common;
 };
 
 struct bpf_iter__task_file {

@@ -23,11 +23,16 @@ void EndResolver::Remember(uint64_t socket_cookie, const Opener& opener) {
   }
 }
 
+const Opener* EndResolver::Remembered(uint64_t socket_cookie) const {
+  const auto known = known_.find(socket_cookie);
+  return known == known_.end() ? nullptr : &known->second;
+}
+
 bool EndResolver::Resolve(ConnectionEnd& end) const {
-  const auto known = known_.find(end.socket_cookie);
-  if (known == known_.end()) return false;
-  end.initiator = known->second.initiator;
-  end.proxy_id = known->second.proxy_id;
+  const Opener* known = Remembered(end.socket_cookie);
+  if (known == nullptr) return false;
+  end.initiator = known->initiator;
+  end.proxy_id = known->proxy_id;
   return true;
 }
 

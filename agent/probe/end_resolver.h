@@ -28,7 +28,7 @@ namespace phantomd {
 
 class EndResolver {
  public:
-  static constexpr size_t kRemembered = 16'384;
+  static constexpr size_t kRemembered = 65'536;
 
   // `openers` must outlive the resolver.
   EndResolver(const InitiatorResolver& openers, Nanos accept_wait)
@@ -36,6 +36,10 @@ class EndResolver {
 
   // An attempt whose initiator has been decided.
   void Decided(const Attempt& attempt);
+  // Somebody's connection, of which no attempt has told.
+  void Remember(uint64_t socket_cookie, const Opener& opener);
+  // Null: not remembered.
+  const Opener* Remembered(uint64_t socket_cookie) const;
   // What can be told at once is appended to `out`.
   void OnEnd(const end_record& record, BootTime now, std::vector<ConnectionEnd>& out);
   // Decides what has waited for accept_wait since it was established; everything with
@@ -46,7 +50,6 @@ class EndResolver {
   size_t remembered() const { return known_.size(); }
 
  private:
-  void Remember(uint64_t socket_cookie, const Opener& opener);
   // False: not known, by now.
   bool Resolve(ConnectionEnd& end) const;
 

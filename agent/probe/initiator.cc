@@ -41,7 +41,9 @@ void InitiatorResolver::OnAccept(const accept_record& record, std::vector<Attemp
   if (it == waiting_.end()) return;
   Attempt attempt = std::move(it->second);
   waiting_.erase(it);
-  if (AcceptedByProxy(record)) attempt.initiator = Initiator::kIntercepted;
+  if (IsProxys(record.netns_cookie, record.uid, record.cgroup_id)) {
+    attempt.initiator = Initiator::kIntercepted;
+  }
   out.push_back(std::move(attempt));
 }
 
@@ -67,10 +69,10 @@ std::optional<Opener> InitiatorResolver::OpenerOf(uint32_t process_id, BootTime 
   return Opener{control ? Initiator::kProxyControl : Initiator::kProxy, process->proxy_id};
 }
 
-bool InitiatorResolver::AcceptedByProxy(const accept_record& record) const {
-  for (const ProxyProcess* process : processes_.InNamespace(record.netns_cookie)) {
-    const bool same_cgroup = process->cgroup_id == 0 || process->cgroup_id == record.cgroup_id;
-    if (process->uid == record.uid && same_cgroup) return true;
+bool InitiatorResolver::IsProxys(uint64_t netns_cookie, uint32_t uid, uint64_t cgroup_id) const {
+  for (const ProxyProcess* process : processes_.InNamespace(netns_cookie)) {
+    const bool same_cgroup = process->cgroup_id == 0 || process->cgroup_id == cgroup_id;
+    if (process->uid == uid && same_cgroup) return true;
   }
   return false;
 }

@@ -60,6 +60,10 @@ class InitiatorResolver {
   // BootTime::Max().
   void Expire(BootTime now, std::vector<Attempt>& out);
 
+  // Whether a proxy of that namespace is the creator of a socket with these.
+  bool IsProxys(uint64_t netns_cookie, uint32_t uid, uint64_t cgroup_id) const;
+  // Empty: none, or several.
+  ProxyId OnlyProxyOf(uint64_t netns_cookie) const;
   // What a proxy's process opened; nothing for others.
   std::optional<Opener> OpenerOf(uint32_t process_id, BootTime process_start, uint32_t thread_id,
                                  uint64_t netns_cookie) const;
@@ -77,9 +81,6 @@ class InitiatorResolver {
       return H::combine(std::move(h), s.netns_cookie, s.client_isn, s.server_isn);
     }
   };
-
-  bool AcceptedByProxy(const accept_record& record) const;
-  ProxyId OnlyProxyOf(uint64_t netns_cookie) const;
 
   const ProxyProcesses& processes_;
   const InitiatorOptions options_;

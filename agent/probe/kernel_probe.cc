@@ -18,6 +18,7 @@
 #include "agent/base/check.h"
 #include "agent/base/strings.h"
 #include "agent/probe/io_uring_tracepoint.h"
+#include "agent/probe/socket_walk.h"
 #include "agent/probe/tracepoint.h"
 #include "bpf/connect.skel.h"
 
@@ -129,6 +130,7 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
     if (hook.without != nullptr) bpf_program__set_autoload(hook.program, optional);
   }
   bpf_program__set_autoload(bpf->progs.on_open_file, optional);
+  bpf_program__set_autoload(bpf->progs.on_tcp_socket, optional);
   if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
   const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
   bpf->rodata->io_uring_tells_entry = io_uring == IoUringTracepoint::kEntry;
@@ -284,6 +286,14 @@ void KernelProbe::ExpectProxy(const std::string& command) {
   command.copy(name.text, sizeof(name.text) - 1);
   const __u8 one = 1;
   bpf_map_update_elem(bpf_map__fd(bpf_->maps.proxy_names), &name, &one, BPF_ANY);
+}
+
+absl::StatusOr<std::vector<socket_record>> KernelProbe::AdoptConnections(
+    const std::string& netns_path) const {
+  if (bpf_program__fd(bpf_->progs.on_tcp_socket) < 0) {
+    return absl::UnimplementedError("the kernel cannot walk sockets");
+  }
+  return WalkSockets(bpf_->progs.on_tcp_socket, netns_path);
 }
 
 FollowedProcesses KernelProbe::processes() const {

@@ -67,6 +67,10 @@ class KernelProbe {
   // From now on a process of this name is taken for a proxy at its exec, until user space has
   // looked.
   void ExpectProxy(const std::string& command);
+  // Gives the connecting and established sockets of a namespace, if it is watched, what they would
+  // have if it had been watched all along, and lists them with those that were accepted there.
+  absl::StatusOr<std::vector<socket_record>> AdoptConnections(const std::string& netns_path) const;
+
   // The proxies' processes, as the kernel follows them.
   FollowedProcesses processes() const;
 

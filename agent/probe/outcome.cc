@@ -90,6 +90,7 @@ Attempt ToAttempt(const connect_record& record) {
   out.socket_cookie = record.socket_cookie;
   out.thread_id = record.thread_id;
   out.cgroup_id = record.cgroup_id;
+  out.adopted = record.flags & CONNECT_FLAG_ADOPTED;
   out.process_start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
   return out;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "agent/base/strings.h"
+#include "agent/probe/outcome.h"
 
 namespace phantomd {
 namespace {
@@ -55,6 +56,8 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
       watch_(*kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
       ends_(resolver_, options.initiator.accept_wait),
+      adoption_(*kernel_, discovery_.processes(), resolver_, ends_,
+                options.kernel.host_netns_cookie),
       account_(discovery_.processes(), kernel_->ReadTotals(), now) {}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
@@ -64,6 +67,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     last_scan_ = now;
     discovery_.Scan(now);
     watch_.AfterScan(now);
+    adoption_.ForgetUnwatched();
   }
   for (bool more = true; more;) {
     // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
@@ -81,6 +85,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
       }
     }
     watch_.Watch(now);
+    adoption_.Adopt();
     Resolve(records, now, /*expire=*/!more, sink);
   }
   TakeLosses(now, sink);
@@ -99,7 +104,16 @@ void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, boo
   for (const ConnectRecord& record : records) {
     account_.Read(std::visit([](const auto& r) { return r.kind; }, record));
     if (const auto* connect = std::get_if<connect_record>(&record)) {
-      resolver_.OnConnect(*connect, attempts);
+      const Opener* adopted = connect->flags & CONNECT_FLAG_ADOPTED
+                                  ? ends_.Remembered(connect->socket_cookie)
+                                  : nullptr;
+      if (adopted == nullptr) {
+        resolver_.OnConnect(*connect, attempts);
+        continue;
+      }
+      attempts.push_back(ToAttempt(*connect));
+      attempts.back().initiator = adopted->initiator;
+      attempts.back().proxy_id = adopted->proxy_id;
     } else if (const auto* accept = std::get_if<accept_record>(&record)) {
       resolver_.OnAccept(*accept, attempts);
     }
@@ -134,6 +148,8 @@ std::vector<std::string> Probe::Limitations() const {
   out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
   const std::vector<std::string> of_watch = watch_.Limitations();
   out.insert(out.end(), of_watch.begin(), of_watch.end());
+  const std::vector<std::string> of_adoption = adoption_.Limitations();
+  out.insert(out.end(), of_adoption.begin(), of_adoption.end());
   const std::vector<std::string> of_account = account_.Limitations();
   out.insert(out.end(), of_account.begin(), of_account.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());

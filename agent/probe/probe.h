@@ -1,7 +1,8 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins six parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
-// makes the kernel watch their namespaces, InitiatorResolver and EndResolver say who opened each
+// It joins seven parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// makes the kernel watch their namespaces, ConnectionAdoption finds what was there before,
+// InitiatorResolver and EndResolver say who opened each
 // connection, and RecordAccount what was lost.
 //
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
@@ -22,6 +23,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/engine/input.h"
+#include "agent/probe/connection_adoption.h"
 #include "agent/probe/end_resolver.h"
 #include "agent/probe/initiator.h"
 #include "agent/probe/kernel_probe.h"
@@ -71,6 +73,7 @@ class Probe {
   ProxyWatch watch_;
   InitiatorResolver resolver_;
   EndResolver ends_;
+  ConnectionAdoption adoption_;
   RecordAccount account_;
 
   BootTime last_scan_;                    // unset: none yet

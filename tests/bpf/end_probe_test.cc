@@ -5,50 +5,12 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
-#include <algorithm>
 #include <optional>
 
-#include "agent/base/check.h"
-#include "tests/bpf/probe_fixture.h"
+#include "tests/bpf/end_probe_fixture.h"
 
 namespace phantomd {
 namespace {
-
-class EndProbeTest : public ProbeTest {
- protected:
-  void Keep(ProbeOutput output) override {
-    if (const auto* end = std::get_if<ConnectionEnd>(&output)) {
-      if (end->netns_cookie == lab_.client.cookie()) ends_.push_back(*end);
-    }
-    ProbeTest::Keep(std::move(output));
-  }
-
-  static void Reset(Fd fd) {
-    const linger reset{1, 0};
-    PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-    fd.Close();
-  }
-  void ResetAccepted() { Reset(Fd(accept(server_v4_.get(), nullptr, nullptr))); }
-
-  // The end of the connection whose attempt came from that port.
-  const ConnectionEnd* EndOf(uint16_t source_port) {
-    const Attempt* attempt = AttemptFrom(source_port);
-    if (attempt == nullptr) return nullptr;
-    const auto end = std::find_if(ends_.begin(), ends_.end(), [&](const ConnectionEnd& e) {
-      return e.socket_cookie == attempt->socket_cookie;
-    });
-    return end == ends_.end() ? nullptr : &*end;
-  }
-  const ConnectionEnd* WaitForEndOf(uint16_t source_port) {
-    EXPECT_TRUE(WaitFor([&] {
-      Consume();
-      return EndOf(source_port) != nullptr;
-    }));
-    return EndOf(source_port);
-  }
-
-  std::vector<ConnectionEnd> ends_;
-};
 
 TEST_F(EndProbeTest, EachEndIsThatOfItsAttempt) {
   StartProbe();

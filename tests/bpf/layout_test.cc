@@ -67,6 +67,9 @@ TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
   EXPECT_SAME_OFFSET(end_record, destination_port);
   EXPECT_SAME_OFFSET(end_record, bytes_received);
   EXPECT_SAME_OFFSET(end_record, uid);
+  EXPECT_EQ(Struct("socket_record")->size, sizeof(socket_record));
+  EXPECT_SAME_OFFSET(socket_record, remote_port);
+  EXPECT_SAME_OFFSET(socket_record, accepted);
   EXPECT_EQ(Struct("process_record")->size, sizeof(process_record));
   EXPECT_SAME_OFFSET(process_record, cgroup_id);
   EXPECT_SAME_OFFSET(process_record, comm);
