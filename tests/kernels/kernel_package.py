@@ -28,7 +28,8 @@ def newest(series, names):
 
 
 def _listed(series):
-    names = subprocess.run(["apt-cache", "pkgnames", f"linux-image-{series}."], check=True, capture_output=True, text=True)
+    names = subprocess.run(["apt-cache", "pkgnames", f"linux-image-{series}."], check=True, capture_output=True,
+                           text=True)
     return newest(series, names.stdout.split())
 
 
