@@ -120,6 +120,7 @@ Knowledge Core::knowledge() const {
           .held = held_,
           .ends = ends_,
           .lost = lost_,
+          .losses = losses_,
           .feeds = FeedsNow(),
           .late = late_.counts(),
           .departed = departed_};
@@ -178,19 +179,18 @@ void Core::DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at)
 }
 
 // What was lost is named by whoever lost it: a bounded number of names is told apart.
-void Core::CountLost(const std::string& what, uint64_t count) {
+std::string Core::CountLost(const std::string& what, uint64_t count) {
   constexpr size_t kNames = 100;
-  if (lost_.size() < kNames || lost_.contains(what)) {
-    lost_[what] += count;
-  } else {
-    lost_["other"] += count;
-  }
+  const std::string name = lost_.size() < kNames || lost_.contains(what) ? what : "other";
+  lost_[name] += count;
+  return name;
 }
 
 void Core::Forget(BootTime horizon) {
   lifecycle_.Compact(horizon);
   belief_.Compact(horizon);
   proxies_.Compact(horizon + header_.settings.horizon - kGoneMemory);
+  losses_.Compact(horizon, [&](const ProxyId& id) { return proxies_.Find(id) != nullptr; });
 }
 
 void Core::KeepHouse(BootTime at) {

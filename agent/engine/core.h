@@ -19,6 +19,7 @@
 #include "agent/engine/held_queue.h"
 #include "agent/engine/knowledge.h"
 #include "agent/engine/late_news.h"
+#include "agent/engine/loss_periods.h"
 #include "agent/engine/mesh_cluster_name.h"
 #include "agent/engine/poll_planner.h"
 #include "agent/engine/proxy_table.h"
@@ -81,7 +82,8 @@ class Core {
   void DecideEnd(EndQueue::Number number, BootTime at);
   void DecideEnds(const std::vector<EndQueue::Number>& numbers, BootTime at);
   std::map<Feed, FeedTotals> FeedsNow() const;
-  void CountLost(const std::string& what, uint64_t count);
+  // Under which name it was counted.
+  std::string CountLost(const std::string& what, uint64_t count);
   void KeepHouse(BootTime at);
   void SkipSilence(BootTime t);
   void Forget(BootTime horizon);
@@ -106,6 +108,7 @@ class Core {
   LateNews late_;
   LateNews late_before_start_;
   std::map<std::string, uint64_t> lost_;
+  LossPeriods losses_;
   std::map<Feed, FeedTotals> feeds_before_;  // what the lifecycle does not remember of them
   std::set<PodHandle> departed_;
   BootTime counting_since_;

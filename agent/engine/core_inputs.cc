@@ -77,10 +77,20 @@ void Core::On(const BeliefSnapshot& snapshot, BootTime at) {
   DecideAll(held_.WokenByPoll(snapshot.proxy_id), at);
 }
 
-void Core::On(const Loss& loss, BootTime) {
-  if (loss.count > 0) CountLost(loss.what, loss.count);
+void Core::On(const Loss& loss, BootTime at) {
+  if (loss.count > 0) {
+    Loss known = loss;
+    known.what = CountLost(loss.what, loss.count);
+    known.count_unknown = false;
+    losses_.Add(known, at);
+  }
   // How many is not known: the span is counted instead, apart from the rest.
-  if (loss.count_unknown) CountLost(loss.what + "_spans_unknown", 1);
+  if (loss.count_unknown) {
+    CountLost(loss.what + "_spans_unknown", 1);
+    Loss unknown = loss;
+    unknown.count = 0;
+    losses_.Add(unknown, at);
+  }
   if (loss.what == "belief" && !loss.proxy_id.empty()) {
     belief_.Lost(loss.proxy_id, loss.from, loss.to);
   }

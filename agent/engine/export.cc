@@ -54,6 +54,9 @@ void ExportKnowledge(const Knowledge& known, const std::function<void(const Inpu
              ended.gone = true;
              inputs.push_back({when, std::move(ended)});
            }});
+  known.losses.Export([&](const LossPeriods::Period& period) {
+    inputs.push_back({period.told, period.loss});
+  });
   // Stable: what one room told in its own order stays in that order.
   std::stable_sort(inputs.begin(), inputs.end(),
                    [](const Input& a, const Input& b) { return a.observed < b.observed; });

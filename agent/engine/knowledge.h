@@ -13,6 +13,7 @@
 #include "agent/engine/end_queue.h"
 #include "agent/engine/held_queue.h"
 #include "agent/engine/input.h"
+#include "agent/engine/loss_periods.h"
 #include "agent/engine/poll_planner.h"
 #include "agent/engine/proxy_table.h"
 #include "agent/ledger/ledger.h"
@@ -35,6 +36,7 @@ struct Knowledge {
   const HeldQueue& held;
   const EndQueue& ends;
   const std::map<std::string, uint64_t>& lost;
+  const LossPeriods& losses;
   std::map<Feed, FeedTotals> feeds;
   const std::map<std::string, uint64_t>& late;
   const std::set<PodHandle>& departed;  // pods that connections were counted for

@@ -15,6 +15,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/base/nouns.h"
 #include "agent/belief/snapshot.h"
+#include "agent/engine/input.h"
 #include "agent/ledger/connection.h"
 #include "agent/ledger/metric_cells.h"
 #include "agent/lifecycle/changes.h"
@@ -42,6 +43,8 @@ struct StatusReport {
   uint64_t attempts = 0;     // judged
   Counts attempts_by_class;  // DestinationClass names; sums to attempts
   Counts lost;               // by Loss.what
+  std::vector<Loss> losses;  // when; the latest kLosses periods, the latest last
+  static constexpr size_t kLosses = 10;
   std::vector<FeedStatus> feeds;
   uint32_t proxies = 0;
   uint32_t proxies_without_belief = 0;
@@ -63,6 +66,8 @@ struct ProxyReport {
   uint32_t stale_endpoints = 0;
   uint64_t attempts = 0;
   uint64_t phantoms = 0;
+  uint64_t attempts_lost = 0;  // made by this proxy as the kernel counted them, without a record
+  bool lower_bounds = false;   // attempts were lost: the counts may be too small
   Nanos admin_poll_duration{0};
 };
 
@@ -92,7 +97,10 @@ struct RolloutReport {
   uint64_t dead = 0;
   uint64_t reused = 0;
   uint64_t other = 0;
-  Counts by_cause;  // DEAD + REUSED only, like the next two
+  uint64_t attempts_lost = 0;  // by anybody to anywhere while it went on: the counts are too small
+                               // by at most as many
+  bool lower_bounds = false;   // by how many is unknown, where attempts_lost is 0
+  Counts by_cause;             // DEAD + REUSED only, like the next two
   Counts by_outcome;
   Counts by_layer;
   std::vector<ProxyWindow> windows;  // slowest proxy first

@@ -9,6 +9,10 @@
 namespace phantomd {
 namespace {
 
+// An attempt is lost at its outcome, which may come as late after its SYN as the kernel's own
+// limit.
+constexpr Nanos kOutcomesAfter = std::chrono::seconds(130);
+
 template <typename Key>
 Counts NamedCounts(const std::map<Key, uint64_t>& counts) {
   Counts out;
@@ -33,6 +37,7 @@ StatusReport Status(const Knowledge& known) {
   status.attempts = known.ledger.attempts();
   status.attempts_by_class = NamedCounts(known.ledger.by_class());
   status.lost = {known.lost.begin(), known.lost.end()};
+  status.losses = known.losses.Latest(StatusReport::kLosses);
   for (const Feed feed : {Feed::kPods, Feed::kSlices, Feed::kNodes}) {
     const Lifecycle::FeedFacts facts = known.lifecycle.feed(feed);
     status.feeds.push_back({.feed = feed,
@@ -114,6 +119,10 @@ std::vector<ProxyReport> Proxies(const Knowledge& known,
     for (const auto& [destination, count] : figures.by_class) {
       if (IsPhantom(destination)) report.phantoms += count;
     }
+    const BootTime until = entry.gone.is_set() ? entry.gone + kOutcomesAfter : known.now;
+    const auto lost = known.losses.AttemptsOf(id, entry.first_observed, until);
+    report.attempts_lost = lost.count;
+    report.lower_bounds = lost.any();
     report.admin_poll_duration = belief.median_poll;
   }
   std::sort(out.begin(), out.end(), [](const ProxyReport& a, const ProxyReport& b) {
@@ -139,6 +148,10 @@ RolloutReport Rollout(const Knowledge& known, const WorkloadChange& change) {
   out.dead = figures.dead;
   out.reused = figures.reused;
   out.other = figures.other;
+  const auto lost = known.losses.Attempts(
+      change.started, figures.finished.is_set() ? figures.finished + kOutcomesAfter : known.now);
+  out.attempts_lost = lost.count;
+  out.lower_bounds = lost.any();
   out.by_cause = NamedCounts(figures.by_cause);
   out.by_outcome = NamedCounts(figures.by_outcome);
   out.by_layer = NamedCounts(figures.by_layer);

@@ -54,6 +54,16 @@ void ReportEncoder::Encode(const StatusReport& status, pb::Status* out) const {
   out->set_attempts(status.attempts);
   SetCounts(status.attempts_by_class, out->mutable_attempts_by_class());
   SetCounts(status.lost, out->mutable_lost());
+  for (const Loss& loss : status.losses) {
+    pb::LossPeriod* entry = out->add_losses();
+    const Fields<pb::LossPeriod> of_loss{report_.offset, entry};
+    entry->set_what(WireText(loss.what));
+    entry->set_count(loss.count);
+    entry->set_count_unknown(loss.count_unknown);
+    of_loss.Instant(loss.from, &pb::LossPeriod::mutable_from);
+    of_loss.Instant(loss.to, &pb::LossPeriod::mutable_to);
+    entry->set_proxy_id(WireText(loss.proxy_id.value()));
+  }
   for (const FeedStatus& feed : status.feeds) {
     pb::FeedStatus* entry = out->add_feeds();
     entry->set_feed(NameOf(feed.feed));
@@ -83,6 +93,8 @@ void ReportEncoder::Encode(const ProxyReport& proxy, pb::ProxyStatus* out) const
   out->set_stale_endpoints(proxy.stale_endpoints);
   out->set_attempts(proxy.attempts);
   out->set_phantoms(proxy.phantoms);
+  out->set_attempts_lost(proxy.attempts_lost);
+  out->set_lower_bounds(proxy.lower_bounds);
   fields.Duration(proxy.admin_poll_duration, &pb::ProxyStatus::mutable_admin_poll_duration);
 }
 
@@ -113,6 +125,8 @@ void ReportEncoder::Encode(const RolloutReport& rollout, Windows windows, pb::Ro
   out->set_dead(rollout.dead);
   out->set_reused(rollout.reused);
   out->set_other(rollout.other);
+  out->set_attempts_lost(rollout.attempts_lost);
+  out->set_lower_bounds(rollout.lower_bounds);
   SetCounts(rollout.by_cause, out->mutable_by_cause());
   SetCounts(rollout.by_outcome, out->mutable_by_outcome());
   SetCounts(rollout.by_layer, out->mutable_by_layer());

@@ -56,6 +56,8 @@ TEST(MergeTest, RolloutIsTheSumOfWhatItsAgentsSaw) {
   EXPECT_EQ(merged.reused(), 4u);
   EXPECT_EQ(merged.other(), 2u);
   EXPECT_EQ(merged.stranded(), 4u);
+  EXPECT_EQ(merged.attempts_lost(), 8u);
+  EXPECT_TRUE(merged.lower_bounds());
   EXPECT_EQ(merged.pods_departed(), 3u);
   ASSERT_EQ(merged.by_cause_size(), 2);
   EXPECT_EQ(merged.by_cause(1).key(), "STALE_EDS");

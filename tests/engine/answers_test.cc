@@ -67,6 +67,47 @@ TEST_F(AnswersTest, AttemptsAreTheSumOverTheirClasses) {
   EXPECT_EQ(status.attempts_by_class, (Counts{{"DEAD", 3}, {"LIVE", 1}, {"WITHDRAWN", 1}}));
 }
 
+TEST(LossAnswersTest, WhatWasLostMakesTheCountsOfItsTimeLowerBounds) {
+  const auto report_with = [](const Loss& loss, double told) {
+    Scene scene = Rollout();
+    scene.Add(Edge::kProbe, {Seconds(told), loss});
+    SceneRun run(scene);
+    run.Replay(scene).Finish();
+    return run.engine->MakeReport();
+  };
+  Loss loss{.what = "attempt",
+            .count = 5,
+            .from = Seconds(15.9),
+            .to = Seconds(16),
+            .proxy_id = Scene::ProxyIdOf("webapp")};
+  auto report = report_with(loss, 400);
+  EXPECT_EQ(report->rollouts.at(0).attempts_lost, 5u);
+  EXPECT_TRUE(report->rollouts[0].lower_bounds);
+  EXPECT_EQ(report->proxies.at(0).attempts_lost, 5u);
+  EXPECT_TRUE(report->proxies[0].lower_bounds);
+  EXPECT_EQ(report->status.losses, std::vector<Loss>{loss});
+
+  loss.proxy_id = ProxyId();  // an application's
+  report = report_with(loss, 400);
+  EXPECT_EQ(report->rollouts.at(0).attempts_lost, 5u);
+  EXPECT_EQ(report->proxies.at(0).attempts_lost, 0u);
+  EXPECT_FALSE(report->proxies[0].lower_bounds);
+
+  loss.count = 0;
+  loss.count_unknown = true;
+  report = report_with(loss, 400);
+  EXPECT_EQ(report->rollouts.at(0).attempts_lost, 0u);
+  EXPECT_TRUE(report->rollouts[0].lower_bounds);
+  EXPECT_TRUE(report->proxies.at(0).lower_bounds);
+
+  // Before the rollout, and after the last of its attempts may have ended.
+  for (const double at : {9.0, 300.0}) {
+    loss.from = loss.to = Seconds(at);
+    report = report_with(loss, 400);
+    EXPECT_FALSE(report->rollouts.at(0).lower_bounds) << at;
+  }
+}
+
 TEST_F(AnswersTest, AConnectionIsTiedToTheRolloutOfItsLastHolder) {
   const auto report = run.engine->MakeReport();
   ASSERT_EQ(report->connections.size(), 1u);

@@ -102,7 +102,13 @@ TEST_P(ExportModelTest, AnExportOfAnHeirIsTheExportItCameFrom) {
     }
     return parts;
   };
-  EXPECT_EQ(concluded(once), concluded(twice)) << "seed " << GetParam();
+  const std::vector<Input> before = concluded(once);
+  const std::vector<Input> after = concluded(twice);
+  ASSERT_EQ(before.size(), after.size()) << "seed " << GetParam();
+  for (size_t i = 0; i < before.size(); ++i) {
+    EXPECT_TRUE(before[i] == after[i]) << "seed " << GetParam() << ", part " << i << " of kind "
+                                       << std::get<Restored>(before[i].value).part->index();
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, ExportModelTest,

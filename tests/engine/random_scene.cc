@@ -11,7 +11,7 @@ namespace {
 
 class RandomCluster {
  public:
-  explicit RandomCluster(uint64_t seed) : random_(seed) {}
+  explicit RandomCluster(uint64_t seed) : random_(seed), losses_(~seed) {}
 
   Scene Play() {
     // Short enough for some seeds to forget while the scene plays.
@@ -39,6 +39,8 @@ class RandomCluster {
 
   double Uniform() { return std::uniform_real_distribution<>(0, 1)(random_); }
   bool Chance(double p) { return Uniform() < p; }
+  // Losses concern nobody else: they leave the rest of a seed's scene as it is without them.
+  bool LossChance(double p) { return std::uniform_real_distribution<>(0, 1)(losses_) < p; }
   template <typename C>
   auto& Any(C& c) {
     return c[std::uniform_int_distribution<size_t>(0, c.size() - 1)(random_)];
@@ -96,6 +98,7 @@ class RandomCluster {
     if (Chance(0.1)) EndConnection(t);
     if (Chance(0.006)) LoseNode(t);
     if (Chance(0.01)) LosePolls(t, AnyProxy());
+    if (LossChance(0.02)) LoseAttempts(t);
     if (Chance(0.004)) Restart(t);
     if (Chance(0.01)) SlewClock(t);
   }
@@ -152,6 +155,18 @@ class RandomCluster {
                                                 .to = Seconds(at - 0.5),
                                                 .proxy_id = Scene::ProxyIdOf(proxy)}});
     complete_.erase(proxy);
+  }
+
+  void LoseAttempts(double t) {
+    const double at = t;
+    scene_.Add(
+        Edge::kProbe,
+        {Seconds(at), Loss{.what = "attempt",
+                           .count = 1 + restarts_ % 3u,
+                           .from = Seconds(at - 0.2),
+                           .to = Seconds(at - 0.1),
+                           .proxy_id = LossChance(0.5) ? Scene::ProxyIdOf(proxy_a_) : ProxyId(),
+                           .count_unknown = LossChance(0.2)}});
   }
 
   // Of proxy a, in the same pod: in its old container it keeps its identity, in a new one it has
@@ -245,6 +260,7 @@ class RandomCluster {
   static constexpr double kNever = 1e9;
 
   std::mt19937_64 random_;
+  std::mt19937_64 losses_;
   Scene scene_;
   std::vector<Pod> pods_;
   std::map<std::string, std::vector<std::string>> assigned_;

@@ -45,6 +45,10 @@ std::string Text(const StatusReport& s) {
       s.attempts, Text(s.attempts_by_class), Text(s.lost), Text(s.late), s.proxies,
       s.proxies_without_belief, s.pods_indexed, s.tombstones, s.held, s.connections_dropped,
       s.not_judged, Text(s.not_judged_by_initiator));
+  for (const Loss& loss : s.losses) {
+    out += fmt::format("loss {} {} {} {}..{} {}\n", loss.what, loss.count, loss.count_unknown,
+                       Text(loss.from), Text(loss.to), loss.proxy_id.value());
+  }
   for (const FeedStatus& feed : s.feeds) {
     out +=
         fmt::format("feed {} synced {} last {} relists {} good {}\n", static_cast<int>(feed.feed),
@@ -56,12 +60,12 @@ std::string Text(const StatusReport& s) {
 std::string Text(const RolloutReport& r) {
   std::string out = fmt::format(
       "rollout {} {}/{} {}->{} dep {} {}..{} pods {} attempts {}={}+{}+{}+{} cause{} outcome{} "
-      "layer{} window {} {} wait {} {} {} stranded {}{}\n",
+      "layer{} window {} {} wait {} {} {} stranded {}{} lost {} {}\n",
       r.name, r.workload.kind, r.workload.name, r.from_revision, r.to_revision,
       static_cast<int>(r.departure), Text(r.started), Text(r.finished), r.pods_departed, r.attempts,
       r.withdrawn, r.dead, r.reused, r.other, Text(r.by_cause), Text(r.by_outcome),
       Text(r.by_layer), Text(r.window_p50), Text(r.window_max), Text(r.wait_p50), Text(r.wait_max),
-      Text(r.wait_total), r.stranded, Text(r.stranded_by_end));
+      Text(r.wait_total), r.stranded, Text(r.stranded_by_end), r.attempts_lost, r.lower_bounds);
   for (const RolloutReport::Stranded& s : r.stranded_after) {
     out += fmt::format("  stranded {} {} after {} {}\n", s.how, s.count, Text(s.after_p50),
                        Text(s.after_max));
@@ -123,10 +127,10 @@ std::string TextOf(const Report& report) {
   for (const ProxyReport& p : report.proxies) {
     out += fmt::format(
         "proxy {} {} [{}] belief {} {} clusters {} endpoints {} stale {} attempts {} phantoms {} "
-        "poll {}\n",
+        "poll {} lost {} {}\n",
         p.proxy.id.value(), p.proxy.name, Text(p.proxy.pod), Text(p.last_belief), p.belief_error,
         p.clusters, p.endpoints, p.stale_endpoints, p.attempts, p.phantoms,
-        Text(p.admin_poll_duration));
+        Text(p.admin_poll_duration), p.attempts_lost, p.lower_bounds);
   }
   for (const RolloutReport& rollout : report.rollouts) out += Text(rollout);
   for (const auto& chunk : report.connections) {

@@ -116,6 +116,19 @@ TEST(ReportWireTest, StatusIsShownWithWallTime) {
     late { key: "pod" count: 1 }
     connections_dropped: 6
     not_judged: 40
+    losses {
+      what: "attempt"
+      count: 4
+      from { seconds: 1795978743 }
+      to { seconds: 1795978743 nanos: 200000000 }
+      proxy_id: "webapp-1/c0ffee"
+    }
+    losses {
+      what: "attempt"
+      count_unknown: true
+      from { seconds: 1795978780 }
+      to { seconds: 1795978781 }
+    }
   )pb"));
 }
 
@@ -159,6 +172,8 @@ TEST(ReportWireTest, RolloutInAListHasNoWindowsButTheirSummary) {
     wait_max { seconds: 1 nanos: 4000000 }
     wait_total { seconds: 7 nanos: 28000000 }
     stranded: 2
+    attempts_lost: 4
+    lower_bounds: true
     stranded_by_end { key: "EXPIRED" count: 2 }
     stranded_after {
       how: "EXPIRED"

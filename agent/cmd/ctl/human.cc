@@ -75,6 +75,10 @@ std::string HumanTimeOn(const std::string& date, const Timestamp& time) {
   return HumanDate(time) == date ? TimeOfDay(time) : HumanTime(time);
 }
 
+std::string HumanCount(uint64_t count, bool lower_bound) {
+  return (lower_bound ? ">=" : "") + std::to_string(count);
+}
+
 std::string HumanCounts(const google::protobuf::RepeatedPtrField<phantom::v1::Count>& counts) {
   std::vector<const phantom::v1::Count*> sorted;
   for (const auto& entry : counts) {

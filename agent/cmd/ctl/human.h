@@ -28,6 +28,8 @@ std::string HumanDate(const google::protobuf::Timestamp& time);          // 2026
 std::string HumanTimeOn(const std::string& date, const google::protobuf::Timestamp& time);
 
 // "7 DEAD, 2 REUSED", the largest first; "none" when empty.
+// "7", or ">=7" where more may have happened than was counted.
+std::string HumanCount(uint64_t count, bool lower_bound);
 std::string HumanCounts(const google::protobuf::RepeatedPtrField<phantom::v1::Count>& counts);
 
 // "1 pod", "2 pods".

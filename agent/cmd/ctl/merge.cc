@@ -89,6 +89,8 @@ void AddRollout(const pb::Rollout& from, pb::Rollout* into) {
   into->set_reused(into->reused() + from.reused());
   into->set_other(into->other() + from.other());
   into->set_stranded(into->stranded() + from.stranded());
+  into->set_attempts_lost(into->attempts_lost() + from.attempts_lost());
+  into->set_lower_bounds(into->lower_bounds() || from.lower_bounds());
   // Each agent may know of pods that another has not heard of yet, never of others.
   into->set_pods_departed(std::max(into->pods_departed(), from.pods_departed()));
   AddCounts(from.by_cause(), into->mutable_by_cause());

@@ -129,10 +129,10 @@ std::string Show(const pb::ListRolloutsResponse& rollouts, Detail detail) {
   for (const pb::Rollout& r : rollouts.rollouts()) {
     std::vector<std::string> row = {r.name(),
                                     std::to_string(r.pods_departed()),
-                                    std::to_string(r.attempts()),
-                                    std::to_string(r.withdrawn()),
-                                    std::to_string(r.dead()),
-                                    std::to_string(r.reused()),
+                                    HumanCount(r.attempts(), r.lower_bounds()),
+                                    HumanCount(r.withdrawn(), r.lower_bounds()),
+                                    HumanCount(r.dead(), r.lower_bounds()),
+                                    HumanCount(r.reused(), r.lower_bounds()),
                                     LongestWindow(r)};
     if (detail == Detail::kWide) {
       row.insert(
@@ -157,6 +157,14 @@ std::string Show(const pb::Rollout& rollout, Detail detail) {
   line("Attempts", fmt::format("{} after withdrawal: {} WITHDRAWN, {} DEAD, {} REUSED, {} other",
                                rollout.attempts(), rollout.withdrawn(), rollout.dead(),
                                rollout.reused(), rollout.other()));
+  if (rollout.lower_bounds()) {
+    line("Lost",
+         rollout.attempts_lost() > 0
+             ? fmt::format("{} while it went on, to this or another destination: the counts "
+                           "are lower bounds",
+                           Plural(rollout.attempts_lost(), "attempt"))
+             : "an unknown number of attempts while it went on: the counts are lower bounds");
+  }
   line("Causes", HumanCounts(rollout.by_cause()));
   line("Outcomes", HumanCounts(rollout.by_outcome()));
   line("Layers", HumanCounts(rollout.by_layer()));

@@ -45,6 +45,19 @@ std::string FeedLines(const pb::Status& status) {
   return out.empty() ? "none" : out;
 }
 
+// When: what was counted of that time is too small.
+std::string LossLines(const pb::Status& status) {
+  std::string out;
+  for (const pb::LossPeriod& loss : status.losses()) {
+    out += fmt::format("{} {} between {} and {}",
+                       loss.count_unknown() ? "an unknown number of" : std::to_string(loss.count()),
+                       loss.what(), HumanTime(loss.from()), HumanTime(loss.to()));
+    if (!loss.proxy_id().empty()) out += " of proxy " + loss.proxy_id();
+    out += '\n';
+  }
+  return out;
+}
+
 std::string LimitationLines(const pb::Status& status) {
   std::string out;
   for (const std::string& sentence : status.limitations()) out += sentence + "\n";
@@ -73,7 +86,7 @@ std::string Show(const pb::Status& status, Detail) {
   line("", fmt::format("{} waiting for news, {} not judged (health checks and control connects of "
                        "proxies, redirected downstream halves)",
                        status.held(), status.not_judged()));
-  line("Lost", HumanCounts(status.lost()));
+  line("Lost", HumanCounts(status.lost()) + "\n" + LossLines(status));
   line("Late news", HumanCounts(status.late()));
   line("Proxies",
        fmt::format("{}, {} without belief", status.proxies(), status.proxies_without_belief()));
@@ -113,8 +126,8 @@ std::string Show(const pb::ListProxiesResponse& proxies, Detail detail) {
         RoleName(p.proxy().role()),
         std::to_string(p.endpoints()),
         std::to_string(p.stale_endpoints()),
-        std::to_string(p.attempts()),
-        std::to_string(p.phantoms()),
+        HumanCount(p.attempts(), p.lower_bounds()),
+        HumanCount(p.phantoms(), p.lower_bounds()),
         p.has_admin_poll_duration() ? HumanDuration(p.admin_poll_duration()) : kNone,
         belief};
     if (detail == Detail::kWide) {
