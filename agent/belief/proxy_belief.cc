@@ -172,7 +172,7 @@ int64_t ProxyBelief::ConnectsAround(const EndpointHistory& endpoint,
   const auto around = polls_.Around(t);
   if (!around || !stay.latest) return -1;
   const auto& [before, after] = *around;
-  if (after.received < stay.begin.first || after.received > stay.last.received) return -1;
+  if (after.received > stay.last.received) return -1;
   if (LossWithin(before.received, after.received)) return -1;
   const int64_t later = endpoint.ConnectsAt(after.received);
   // A new host begins at 0; that it counted none does not tell of one that came and went before it.

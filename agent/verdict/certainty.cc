@@ -55,7 +55,9 @@ bool RefusedByNobodyKnown(const Possibility& chosen, const Attempt& attempt,
 // counted.
 bool ClientMayMeanTheLast(const Possibility& chosen, const Attempt& attempt,
                           const Evidence& evidence) {
-  if (chosen.destination != DestinationClass::kLive || !evidence.has_original_dst) return false;
+  const bool meant = chosen.destination == DestinationClass::kLive ||
+                     chosen.destination == DestinationClass::kWithdrawn;
+  if (!meant || !evidence.has_original_dst) return false;
   if (evidence.original_dst_unused) return false;
   if (chosen.listing != nullptr && chosen.listing->belief.connects_around > 0) return false;
   return LatelyHeldByAnother(attempt, evidence.address, chosen.holder->tenancy.pod);

@@ -59,6 +59,8 @@ TEST_F(BeliefTest, WhatTheFirstPollListedMayBeOlderThanIt) {
   script_.Changed(40, "web: 10.0.0.2:80");
   script_.Changed(55, "web: 10.0.0.1:80 10.0.0.2:80");
   EXPECT_FALSE(Only(60).since_first_poll) << "it came back";
+  for (double t = 70; t < 400; t += 15) script_.Changed(t, "");
+  EXPECT_FALSE(Only(390, "10.0.0.2:80").since_first_poll) << "the first one is remembered";
 }
 
 TEST_F(BeliefTest, FirstPollSpeaksOfTheHalfMinuteBeforeIt) {

@@ -16,6 +16,7 @@ struct Row {
   double ended = 20;  // the earlier holder's end, not before; the SYN is at 50
   int64_t connects = -1;
   bool unused = false;
+  double withdrawn = kNever;  // the present one's, surely
   Certainty certainty = kGuess;
   bool wants_poll = false;
 };
@@ -26,7 +27,7 @@ EvidenceBuilder FreshHolder(const Row& row) {
   known.original_dst_unused = row.unused;
   known.answered_after = false;
   known.Held({.pod = 1, .released = {row.ended, row.ended + 0.5}});
-  known.Held({.pod = 2, .acquired = {30, 31}});
+  known.Held({.pod = 2, .acquired = {30, 31}, .withdrawn = {row.withdrawn, row.withdrawn}});
   known.facts.last.pod = static_cast<PodHandle>(1);
   known.facts.last.released = {At(row.ended), At(row.ended + 0.5)};
   known.Listed({.name = "c",
@@ -44,13 +45,25 @@ TEST(OriginalDstTest, AFreshHolderIsCertainOnlyIfNoClientCanHaveMeantTheLast) {
       {.rule = "another counted a connect", .connects = 1, .certainty = kSure},
       {.rule = "another counted none", .connects = 0, .wants_poll = true},
       {.rule = "a poll soon after did not show it", .unused = true, .certainty = kSure},
+      {.rule = "on its way out itself", .withdrawn = 40, .wants_poll = true},
+      {.rule = "on its way out itself, not shown",
+       .unused = true,
+       .withdrawn = 40,
+       .certainty = kSure},
   };
   for (const Row& row : rows) {
     const Judgement judged = Decide(FreshHolder(row), {.syn = 50});
-    EXPECT_EQ(judged.verdict.destination, kLive) << row.rule;
+    EXPECT_EQ(judged.verdict.destination, row.withdrawn == kNever ? kLive : kWithdrawn) << row.rule;
     EXPECT_EQ(judged.verdict.certainty, row.certainty) << row.rule;
     EXPECT_EQ(judged.wants.poll, row.wants_poll) << row.rule;
   }
+}
+
+TEST(OriginalDstTest, TheFirstHolderIsCertain) {
+  EvidenceBuilder known;
+  known.has_original_dst = true;
+  known.Held({.pod = 2});
+  EXPECT_EQ(Decide(known, {.syn = 10}).verdict.certainty, kSure);
 }
 
 TEST(OriginalDstTest, TheApplicationsOwnConnectionWaitsForNoPoll) {

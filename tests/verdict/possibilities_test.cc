@@ -109,6 +109,7 @@ TEST(Rule1Test, AnUntoldPodIsNowhereOutsideTheBlocksOfPods) {
   EXPECT_EQ(Decide(known, {}).verdict.certainty, kGuess);
   known.facts.in_pod_range = true;
   EXPECT_EQ(Decide(known, {}).verdict.destination, kUnknown);
+  EXPECT_EQ(Decide(known, {}).verdict.unknown_reason, UnknownReason::kFeedGap);
 }
 
 TEST(Rule2Test, AnAnswerWithoutRetransmissionExcludesNobody) {
