@@ -30,6 +30,14 @@ struct AgentHealth {
   std::vector<std::string> limitations;
   // Input that could not be understood and was skipped, by its source: "pods", "admin", ...
   std::map<std::string, uint64_t> skipped;
+  // Records of the kernel's, by kind: what it made is read but for the latest, and what happened is
+  // what it made and what was lost.
+  struct KernelRecords {
+    uint64_t made = 0;
+    uint64_t read = 0;
+    uint64_t lost = 0;
+  };
+  std::map<std::string, KernelRecords> kernel_records;
   // How often a sender had to wait for room in a mailbox, by mailbox: "core", "recording", ...
   std::map<std::string, uint64_t> mailbox_blocked;
 };

@@ -158,6 +158,16 @@ void CollectAgent(const StatusReport& status, const AgentHealth& health,
   out->push_back(Keyed("phantom_agent_lost_total",
                        "Observations that were lost before the agent saw them, by kind.", "what",
                        status.lost));
+  Family records(
+      "phantom_agent_kernel_records_total", MetricType::Counter,
+      "Records that the kernel made and that were read of them, and what left none. What "
+      "happened is made + lost; made is read but for the latest moment.");
+  for (const auto& [what, count] : health.kernel_records) {
+    records.Count({{"what", what}, {"fate", "made"}}, count.made);
+    records.Count({{"what", what}, {"fate", "read"}}, count.read);
+    records.Count({{"what", what}, {"fate", "lost"}}, count.lost);
+  }
+  out->push_back(records.Take());
   out->push_back(Keyed("phantom_agent_late_total",
                        "News that came behind the watermark, too late for verdicts, by kind.",
                        "what", status.late));

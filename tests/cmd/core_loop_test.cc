@@ -25,10 +25,12 @@ class FakeNode : public NodeSource {
     for (ProbeOutput& output : std::exchange(held_back, {})) sink(std::move(output));
   }
   std::vector<std::string> Limitations() const override { return limitations; }
+  std::vector<RecordBalance> Balances() const override { return balances; }
 
   std::vector<ProbeOutput> outputs;
   std::vector<ProbeOutput> held_back;  // what only the end brings out
   std::vector<std::string> limitations;
+  std::vector<RecordBalance> balances;
 };
 
 class CoreLoopTest : public ::testing::Test {
@@ -211,12 +213,17 @@ TEST_F(CoreLoopTest, HealthIsThatOfAllEdgesAndOfTheMailbox) {
   node_.limitations = {"the tracepoint tcp_receive_reset is missing"};
   edges_.limitations = {"no Kubernetes feed is followed"};
   edges_.admin_poll_errors = 3;
+  node_.balances = {{.what = "attempt", .submitted = 9, .read = 8, .lost = 2}};
   loop_.Step(At(5));
   const auto health = health_.Get();
   EXPECT_THAT(health->limitations, ElementsAre("the tracepoint tcp_receive_reset is missing",
                                                "no Kubernetes feed is followed"));
   EXPECT_EQ(health->admin_poll_errors, 3u);
   EXPECT_EQ(health->mailbox_blocked.at("core"), 0u);
+  const AgentHealth::KernelRecords attempts = health->kernel_records.at("attempt");
+  EXPECT_EQ(attempts.made, 9u);
+  EXPECT_EQ(attempts.read, 8u);
+  EXPECT_EQ(attempts.lost, 2u);
 }
 
 TEST(EdgesHealthTest, FeedThatIsNotSyncedSaysWhy) {

@@ -89,6 +89,29 @@ TEST_F(InitiatorTest, EveryThreadOfZtunnelIsTheProxyAndOfTheAgentControl) {
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy, Initiator::kProxyControl));
 }
 
+// ztunnel lives in a pod of its own and accepts in those that it serves.
+TEST_F(InitiatorTest, ProxyOfAnotherNamespaceThatServesThisOneIsItsProxy) {
+  constexpr uint64_t kServed = 101;
+  ProxyProcess ztunnel = Envoy(30, "z/c1");
+  ztunnel.kind = ProxyProcess::Kind::kZtunnel;
+  processes_.Add(ztunnel);
+  const auto connect_and_accept = [&] {
+    connect_record connect = Connect(20, 20, 200);
+    connect.netns_cookie = kServed;
+    accept_record accept = Accept(1337, 50);
+    accept.netns_cookie = kServed;
+    resolver_.OnConnect(connect, out_);
+    resolver_.OnAccept(accept, out_);
+  };
+  connect_and_accept();
+  EXPECT_TRUE(out_.at(0).proxy_id.empty());
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication)) << "nobody is known to serve it";
+  processes_.FoundIn(30, At(100), kServed, At(199));
+  connect_and_accept();
+  EXPECT_EQ(out_.at(0).proxy_id, ProxyId("z/c1"));
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kIntercepted));
+}
+
 TEST_F(InitiatorTest, ReusedProcessIdIsNotTheProxy) {
   connect_record record = Connect(7, 8, 200);
   record.flags = CONNECT_FLAG_SYN_SENT;

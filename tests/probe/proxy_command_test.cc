@@ -38,6 +38,13 @@ TEST(ProxyCommandTest, OptionsAreReadInEveryForm) {
       {{"envoy", "--config-yaml=admin: {a: b=c}"}, {.config_yaml = "admin: {a: b=c}"}},
       {{"envoy", "--base-id", "7", "-c", "x"}, {.config_path = "x", .base_id = 7}},
       {{"envoy", "--disable-hot-restart", "-c", "x"}, {.config_path = "x", .hot_restart = false}},
+      {{"envoy", "--use-dynamic-base-id", "--base-id-path", "/run/id", "-c", "x"},
+       {.config_path = "x", .dynamic_base_id = true, .base_id_path = "/run/id"}},
+      {{"envoy", "--mode", "serve", "-c", "x"}, {.config_path = "x"}},
+      {{"envoy", "--mode=validate", "-c", "x"}, {.config_path = "x", .serves = false}},
+      {{"envoy", "--mode", "init_only"}, {.serves = false}},
+      {{"envoy", "--version"}, {.serves = false}},
+      {{"envoy", "--hot-restart-version", "-h", "--help"}, {.serves = false}},
       // A value that looks like an option is a value.
       {{"envoy", "--base-id", "-c", "-c", "x"}, {.config_path = "x"}},
       {{"envoy", "-c"}, {}},

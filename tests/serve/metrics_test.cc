@@ -21,6 +21,7 @@ AgentHealth SampleHealth() {
   out.admin_poll_errors = 2;
   out.skipped = {{"pods", 1}};
   out.mailbox_blocked = {{"core", 0}};
+  out.kernel_records = {{"attempt", {.made = 9, .read = 8, .lost = 2}}};
   return out;
 }
 
@@ -46,6 +47,9 @@ TEST(MetricsTest, EveryCellIsALineWithItsLabels) {
           "phantom_stale_endpoints{source_namespace=\"shop\",source_workload=\"webapp\","
           "source_pod=\"webapp-1\",class=\"DEAD\"} 1\n",
           "phantom_agent_lost_total{what=\"attempt\"} 4\n",
+          "phantom_agent_kernel_records_total{what=\"attempt\",fate=\"made\"} 9\n",
+          "phantom_agent_kernel_records_total{what=\"attempt\",fate=\"read\"} 8\n",
+          "phantom_agent_kernel_records_total{what=\"attempt\",fate=\"lost\"} 2\n",
           "phantom_agent_late_total{what=\"pod\"} 1\n",
           "phantom_agent_feed_synced{feed=\"pods\"} 1\n",
           "phantom_agent_feed_synced{feed=\"nodes\"} 0\n",

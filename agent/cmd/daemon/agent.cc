@@ -32,6 +32,7 @@ class KernelSource final : public NodeSource {
     probe_.Finish(now, sink);
   }
   std::vector<std::string> Limitations() const override { return probe_.Limitations(); }
+  std::vector<RecordBalance> Balances() const override { return probe_.Balances(); }
 
  private:
   Probe& probe_;

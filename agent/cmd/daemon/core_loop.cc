@@ -94,6 +94,9 @@ void CoreLoop::Publish(BootTime now) {
   limitations.insert(limitations.end(), health.limitations.begin(), health.limitations.end());
   health.limitations = std::move(limitations);
   health.mailbox_blocked["core"] = channels_.inbox.blocked();
+  for (const RecordBalance& balance : node_.Balances()) {
+    health.kernel_records[balance.what] = {balance.submitted, balance.read, balance.lost};
+  }
   channels_.health.Set(std::make_shared<const AgentHealth>(std::move(health)));
   channels_.report.Set(engine_.MakeReport());
 }

@@ -34,6 +34,8 @@ class NodeSource {
   // The last Consume: also hands out what still waits for more to be learned about it.
   virtual void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) = 0;
   virtual std::vector<std::string> Limitations() const = 0;
+  // What the kernel recorded, against what was read of it.
+  virtual std::vector<RecordBalance> Balances() const = 0;
 };
 
 // What the loop shares with the other threads. All must outlive it.

@@ -1,0 +1,136 @@
+#include "agent/probe/record_account.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace phantomd {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+BootTime At(double seconds) { return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9)); }
+
+class RecordAccountTest : public ::testing::Test {
+ protected:
+  RecordAccountTest() {
+    AddProxy(7, "p");
+    AddProxy(8, "q");
+    // What was there before is nobody's.
+    counted_[CONNECT_RECORD_ATTEMPT] = {.submitted = 1000, .lost = 50, .lost_at_ns = 1};
+    account_.emplace(processes_, counted_, At(10));
+  }
+
+  void AddProxy(uint32_t pid, const char* id) {
+    ProxyProcess process;
+    process.process_id = pid;
+    process.start = At(1);
+    process.proxy_id = ProxyId(id);
+    processes_.Add(process);
+    followed_.push_back({.process_id = pid, .entry = {.start_ns = 1'000'000'000}});
+  }
+  void Made(uint32_t kind, uint64_t records) { counted_[kind].submitted += records; }
+  void LostAt(uint32_t kind, uint64_t records, double at) {
+    counted_[kind].lost += records;
+    counted_[kind].lost_at_ns = static_cast<uint64_t>(At(at).nanos());
+  }
+  std::vector<Loss> Settle(double now) {
+    return account_->Settle(counted_, followed_, skipped_, At(now));
+  }
+  RecordBalance Balance(const std::string& what) const {
+    for (const RecordBalance& balance : account_->Balances()) {
+      if (balance.what == what) return balance;
+    }
+    return {};
+  }
+  static Loss Of(const char* what, uint64_t count, double from, double to, const char* proxy = "") {
+    return {
+        .what = what, .count = count, .from = At(from), .to = At(to), .proxy_id = ProxyId(proxy)};
+  }
+
+  ProxyProcesses processes_;
+  KernelTotals counted_{};
+  std::vector<FollowedProcess> followed_;
+  uint64_t skipped_ = 0;
+  std::optional<RecordAccount> account_;
+};
+
+TEST_F(RecordAccountTest, WhatIsReadIsBalanced) {
+  Made(CONNECT_RECORD_ATTEMPT, 5);
+  account_->Read(CONNECT_RECORD_ATTEMPT, 3);
+  EXPECT_THAT(Settle(10.1), IsEmpty()) << "the other two may have been made while it was read";
+  account_->Read(CONNECT_RECORD_ATTEMPT, 2);
+  EXPECT_THAT(Settle(10.2), IsEmpty());
+  EXPECT_THAT(account_->Limitations(), IsEmpty());
+  EXPECT_EQ(Balance("attempt"), (RecordBalance{"attempt", 5, 5, 0}));
+}
+
+TEST_F(RecordAccountTest, LossLiesBetweenTheRoundBeforeAndItsLatest) {
+  EXPECT_FALSE(account_->LostAttemptsSince(counted_));
+  LostAt(CONNECT_RECORD_ATTEMPT, 7, 10.3);
+  LostAt(CONNECT_RECORD_SYNC_FAILURE, 2, 10.2);
+  LostAt(CONNECT_RECORD_ACCEPT, 1, 10.1);
+  EXPECT_TRUE(account_->LostAttemptsSince(counted_));
+  // The caller looked at its clock before the last of them.
+  EXPECT_THAT(Settle(10.25), ElementsAre(Of("attempt", 9, 10, 10.3), Of("accept", 1, 10, 10.1)));
+  EXPECT_THAT(Settle(10.35), IsEmpty());
+  LostAt(CONNECT_RECORD_ATTEMPT, 1, 10.4);
+  EXPECT_THAT(Settle(10.5), ElementsAre(Of("attempt", 1, 10.35, 10.4)));
+  EXPECT_EQ(Balance("attempt"), (RecordBalance{"attempt", 0, 0, 10}));
+}
+
+TEST_F(RecordAccountTest, EveryCauseOfALossCounts) {
+  connect_counters& attempts = counted_[CONNECT_RECORD_ATTEMPT];
+  attempts.lost += 1;
+  attempts.storage_failed += 2;
+  attempts.unreadable += 4;
+  attempts.lost_at_ns = static_cast<uint64_t>(At(10.1).nanos());
+  EXPECT_THAT(Settle(10.2), ElementsAre(Of("attempt", 7, 10, 10.1)));
+}
+
+TEST_F(RecordAccountTest, LossIsToldByProxyAndTheRestWithoutOne) {
+  LostAt(CONNECT_RECORD_ATTEMPT, 10, 10.1);
+  followed_[0].entry.others.lost = 3;
+  followed_[0].entry.main_thread.lost = 2;
+  followed_[1].entry.others.lost = 1;
+  // Not known any more.
+  followed_.push_back({.process_id = 9, .entry = {.start_ns = 5, .others = {.lost = 1}}});
+  EXPECT_THAT(Settle(10.2),
+              ElementsAre(Of("attempt", 5, 10, 10.1, "p"), Of("attempt", 1, 10, 10.1, "q"),
+                          Of("attempt", 4, 10, 10.1)));
+  LostAt(CONNECT_RECORD_ATTEMPT, 2, 10.3);
+  followed_[1].entry.others.lost = 3;
+  EXPECT_THAT(Settle(10.4), ElementsAre(Of("attempt", 2, 10.2, 10.3, "q")));
+}
+
+TEST_F(RecordAccountTest, SkippedRunsAreALossOfUnknownCountToldWhenItIsSurelyOver) {
+  skipped_ = 3;
+  EXPECT_THAT(Settle(10.1), IsEmpty());
+  Loss loss = Of("attempt", 0, 10, 10.2);
+  loss.count_unknown = true;
+  EXPECT_THAT(Settle(10.2), ElementsAre(loss));
+  EXPECT_THAT(Settle(10.3), IsEmpty());
+}
+
+TEST_F(RecordAccountTest, RecordsThatNeverComeAreALossAndAreSaid) {
+  Made(CONNECT_RECORD_ATTEMPT, 5);
+  account_->Read(CONNECT_RECORD_ATTEMPT, 3);
+  EXPECT_THAT(Settle(10.1), IsEmpty());
+  EXPECT_THAT(Settle(10.2), ElementsAre(Of("attempt", 2, 10.1, 10.2)));
+  EXPECT_THAT(account_->Limitations(),
+              ElementsAre(HasSubstr("2 records of the kind 'attempt' that the kernel made were "
+                                    "never read")));
+  EXPECT_THAT(Settle(10.3), IsEmpty()) << "told once";
+}
+
+TEST_F(RecordAccountTest, MoreThanWasMadeIsSaid) {
+  Made(CONNECT_RECORD_EXEC, 1);
+  account_->Read(CONNECT_RECORD_EXEC, 2);
+  EXPECT_THAT(Settle(10.1), IsEmpty());
+  EXPECT_THAT(account_->Limitations(),
+              ElementsAre(HasSubstr("1 more records of the kind 'process' were read")));
+}
+
+}  // namespace
+}  // namespace phantomd
