@@ -94,8 +94,11 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
   const __u64 now_ns = bpf_ktime_get_boot_ns();
   attempt->established_ns = now_ns;
   struct connect_record* record = reserve(CONNECT_RECORD_ATTEMPT, sizeof(*record));
-  count_attempt(attempt, established, !record);
-  if (!record) return;
+  if (!record) {
+    count_attempt(attempt, established, true);
+    return;
+  }
+  count_attempt(attempt, established, false);
   record->kind = CONNECT_RECORD_ATTEMPT;
   record->flags = flags;
   record->shutdown = sk->sk_shutdown;

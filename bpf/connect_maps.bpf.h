@@ -124,10 +124,10 @@ static __always_inline void count_loss(struct connect_counters* counter, __u64* 
   ++*(volatile __u64*)cause;
 }
 
-static __always_inline void count_reserved(__u32 kind, const void* record) {
+static __always_inline void count_reserved(__u32 kind, bool lost) {
   struct connect_counters* counter = counters_of(kind);
   if (!counter) return;
-  if (record)
+  if (!lost)
     counter->submitted++;
   else
     count_loss(counter, &counter->lost);
@@ -135,7 +135,11 @@ static __always_inline void count_reserved(__u32 kind, const void* record) {
 
 static __always_inline void* reserve(__u32 kind, __u64 size) {
   void* record = bpf_ringbuf_reserve(&records, size, 0);
-  count_reserved(kind, record);
+  if (!record) {
+    count_reserved(kind, true);
+    return 0;
+  }
+  count_reserved(kind, false);
   return record;
 }
 

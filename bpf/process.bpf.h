@@ -27,8 +27,11 @@ static __always_inline bool named_like_proxy(const char comm[16]) {
 static __always_inline void submit_process(__u32 kind, struct task_struct* task,
                                            __u64 netns_cookie) {
   struct process_record* record = bpf_ringbuf_reserve(&processes, sizeof(*record), 0);
-  count_reserved(kind, record);
-  if (!record) return;
+  if (!record) {
+    count_reserved(kind, true);
+    return;
+  }
+  count_reserved(kind, false);
   record->kind = kind;
   record->pad[0] = record->pad[1] = record->pad[2] = 0;
   record->process_id = task->tgid;

@@ -59,8 +59,11 @@ static __always_inline void connect_failed(struct sock* sk, __s64 error, const v
   if (is_loopback(destination)) return;
 
   struct connect_record* record = reserve(CONNECT_RECORD_SYNC_FAILURE, sizeof(*record));
-  count_attempt_of(task, !record);
-  if (!record) return;
+  if (!record) {
+    count_attempt_of(task, true);
+    return;
+  }
+  count_attempt_of(task, false);
   __builtin_memset(record, 0, sizeof(*record));
   record->kind = CONNECT_RECORD_SYNC_FAILURE;
   record->started_ns = record->ended_ns = bpf_ktime_get_boot_ns();
