@@ -224,6 +224,20 @@ TEST(PodRangesTest, AGivenRangeStandsForItsBlock) {
   EXPECT_FALSE(none("10.1.0.1")) << "not all, as it turns out";
 }
 
+TEST(PodRangesTest, AddressesThatASliceOrAnExportNamesForPodsCountToo) {
+  Story story("@5 node n1 ready cidr=10.0.1.0/24\n@10 sync\n");
+  const auto none = [&](std::string_view ip) {
+    return story.lifecycle().At(Ip(ip), At(60)).no_pod_address;
+  };
+  SliceChange slice{.ns = "shop", .name = "s1", .service = "web"};
+  slice.endpoints.push_back({.addresses = {Ip("172.16.0.1")}, .pod_uid = PodUid("untold")});
+  story.lifecycle().Apply(slice, At(20));
+  EXPECT_FALSE(none("172.16.9.1"));
+  EXPECT_TRUE(none("192.168.9.1"));
+  story.lifecycle().Restore(AddressRemnants{.addresses = {{.ip = Ip("192.168.0.1")}}});
+  EXPECT_FALSE(none("192.168.9.1"));
+}
+
 TEST(PodRangesTest, BlockIsForgottenWithTheLastThatWasInIt) {
   Story story(
       "@5 node n1 ready cidr=10.0.1.0/24\n@6 node n2 ready cidr=172.16.1.0/24\n@10 sync\n"
