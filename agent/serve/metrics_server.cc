@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <exception>
 #include <string_view>
 #include <utility>
 
@@ -55,8 +56,13 @@ struct MetricsServer::Answerer {
     if (asked != MHD_HTTP_METHOD_GET && asked != MHD_HTTP_METHOD_HEAD) {
       return Reply(connection, MHD_HTTP_METHOD_NOT_ALLOWED, kSentence, "there are GET and HEAD\n");
     }
-    return Reply(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
-                 static_cast<const MetricsServer*>(server)->page_());
+    try {
+      return Reply(connection, MHD_HTTP_OK, "text/plain; version=0.0.4; charset=utf-8",
+                   static_cast<const MetricsServer*>(server)->page_());
+    } catch (const std::exception& failure) {  // must not cross the library's frames
+      return Reply(connection, MHD_HTTP_INTERNAL_SERVER_ERROR, kSentence,
+                   fmt::format("the page cannot be made: {}\n", failure.what()));
+    }
   }
 };
 
