@@ -203,18 +203,18 @@ std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double
   if (tally.unjudged > 0) {
     out.push_back(fmt::format("{} attempts without exactly one verdict", tally.unjudged));
   }
-  const auto exceeds = [&](uint64_t cases, double allowed) {
-    const double chance = deviations * std::sqrt(std::max(allowed, 1.0));
+  const auto exceeds = [&](uint64_t cases, double allowed, double bunch) {
+    const double chance = deviations * std::sqrt(std::max(allowed, 1.0) * bunch);
     return static_cast<double>(cases) > allowed + chance;
   };
-  const auto at_least = [&](const char* what, const Share& share, double limit) {
-    if (exceeds(share.of - share.hits, (1 - limit) * static_cast<double>(share.of))) {
+  const auto at_least = [&](const char* what, const Share& share, double limit, double bunch = 1) {
+    if (exceeds(share.of - share.hits, (1 - limit) * static_cast<double>(share.of), bunch)) {
       out.push_back(fmt::format("{} {:.2f} % of {}, at least {:.1f} % wanted", what,
                                 share.value() * 100, share.of, limit * 100));
     }
   };
   const auto at_most = [&](const char* what, const Share& share, double limit) {
-    if (exceeds(share.hits, limit * static_cast<double>(share.of))) {
+    if (exceeds(share.hits, limit * static_cast<double>(share.of), 1)) {
       out.push_back(fmt::format("{} {:.2f} % of {}, at most {:.1f} % wanted", what,
                                 share.value() * 100, share.of, limit * 100));
     }
@@ -224,7 +224,9 @@ std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double
   at_most("share INFERRED", tally.inferred, limits.inferred_share);
   at_most("share UNKNOWN", tally.unknown, 0.001);
   at_least("causes right", tally.causes, 0.99);
-  at_least("rollout attribution", tally.attribution, limits.attribution);
+  const double per_change = static_cast<double>(tally.attribution.of) /
+                            static_cast<double>(std::max<uint64_t>(tally.rollouts, 1));
+  at_least("rollout attribution", tally.attribution, limits.attribution, std::max(per_change, 1.0));
   at_least("window ends within 50 ms", tally.window_narrow, 0.80);
   at_least("window ends inside their half-width", tally.window_true, limits.window_true);
   return out;

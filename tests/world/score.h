@@ -70,7 +70,8 @@ Tally ScoreOf(const Simulation& world, const FindingSink& sink = nullptr);
 
 // What of the limits is missed, a line each; empty: all are reached. A share over few cases may
 // miss its limit by chance: it is forgiven `deviations` standard deviations of the number of cases
-// that the limit allows.
+// that the limit allows. One change that is told wrongly is so for all attempts that it made stale:
+// they count as a bunch.
 std::vector<std::string> Missed(const Tally& tally, const Limits& limits, double deviations = 0);
 
 }  // namespace phantomd::world

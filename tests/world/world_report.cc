@@ -129,9 +129,8 @@ int Main(int argc, char** argv) {
     }
     PrintLine(scenario.name, tally);
     if (arguments.confusion) PrintConfusion(tally);
-    // Of one scenario there are few cases of some kinds, and what one change makes stale comes in
-    // bunches; the sum over all is held to the letter.
-    for (const std::string& line : Missed(tally, scenario.limits, 4)) {
+    // Of one scenario there are few cases of some kinds; the sum over all is held to the letter.
+    for (const std::string& line : Missed(tally, scenario.limits, 2)) {
       fmt::print("    MISSED: {}\n", line);
       reached = false;
     }
