@@ -1,20 +1,40 @@
 #include "tests/bpf/cgroup_policy.h"
 
 #include <bpf/bpf.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <signal.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "agent/base/check.h"
 
 namespace phantomd {
 namespace {
 
-constexpr char kName[] = "phantomd-test-forbidding";
+constexpr std::string_view kPrefix = "phantomd-test-forbidding-";
+
+// Removes the directories of processes that are no more.
+void Sweep(const Fd& root) {
+  DIR* entries = fdopendir(openat(root.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  PHANTOMD_CHECK(entries != nullptr);
+  while (const dirent* entry = readdir(entries)) {
+    const std::string name = entry->d_name;
+    if (!name.starts_with(kPrefix)) continue;
+    const pid_t maker = std::atoi(name.c_str() + kPrefix.size());
+    if (maker == getpid() || (kill(maker, 0) != 0 && errno == ESRCH)) {
+      unlinkat(root.get(), name.c_str(), AT_REMOVEDIR);
+    }
+  }
+  closedir(entries);
+}
 
 Fd DetachedCgroup2() {
   const Fd context(fsopen("cgroup2", FSOPEN_CLOEXEC));
@@ -42,10 +62,11 @@ void Forbid(const Fd& cgroup, bpf_attach_type hook) {
 
 }  // namespace
 
-ForbiddingCgroup::ForbiddingCgroup() : root_(DetachedCgroup2()) {
-  unlinkat(root_.get(), kName, AT_REMOVEDIR);
-  PHANTOMD_CHECK(mkdirat(root_.get(), kName, 0755) == 0);
-  cgroup_ = Fd(openat(root_.get(), kName, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+ForbiddingCgroup::ForbiddingCgroup()
+    : root_(DetachedCgroup2()), name_(std::string(kPrefix) + std::to_string(getpid())) {
+  Sweep(root_);
+  PHANTOMD_CHECK(mkdirat(root_.get(), name_.c_str(), 0755) == 0);
+  cgroup_ = Fd(openat(root_.get(), name_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   PHANTOMD_CHECK(cgroup_.get() >= 0);
   Forbid(cgroup_, BPF_CGROUP_INET4_CONNECT);
   Forbid(cgroup_, BPF_CGROUP_INET6_CONNECT);
@@ -53,7 +74,7 @@ ForbiddingCgroup::ForbiddingCgroup() : root_(DetachedCgroup2()) {
 
 ForbiddingCgroup::~ForbiddingCgroup() {
   cgroup_.Close();
-  unlinkat(root_.get(), kName, AT_REMOVEDIR);  // the programs go with it
+  unlinkat(root_.get(), name_.c_str(), AT_REMOVEDIR);  // the programs go with it
 }
 
 void ForbiddingCgroup::Enter() const {

@@ -2,8 +2,10 @@
 // policies do it.
 //
 // It lies in a cgroup v2 hierarchy that is mounted nowhere, and is removed with the object; when
-// the test is interrupted, its empty directory remains until the next run removes it.
+// the test is killed, the next one removes its empty directory.
 #pragma once
+
+#include <string>
 
 #include "tests/bpf/network_lab.h"
 
@@ -21,6 +23,7 @@ class ForbiddingCgroup {
 
  private:
   Fd root_;
+  const std::string name_;
   Fd cgroup_;
 };
 

@@ -201,10 +201,11 @@ Storm RunStorm(const StormNet& net, const StormPace& pace) {
   std::vector<Worker> workers;
   workers.reserve(kWorkers);
   for (int i = 0; i < kWorkers; ++i) {
-    // The first takes what cannot be shared evenly.
-    const uint64_t rest = i == 0 ? pace.connects % kWorkers : 0;
-    workers.emplace_back(net, i,
-                         StormPace{pace.connects / kWorkers + rest, pace.per_second / kWorkers});
+    StormPace share = pace;
+    share.connects /= kWorkers;
+    share.per_second /= kWorkers;
+    if (i == 0) share.connects += pace.connects % kWorkers;  // what cannot be shared evenly
+    workers.emplace_back(net, i, share);
   }
   std::vector<std::thread> threads;
   for (Worker& worker : workers) threads.emplace_back([&] { worker.Run(); });
