@@ -4,14 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <map>
-
-#include "tests/base/temporary_folder.h"
+#include "tests/probe/proxy_discovery_fixture.h"
 
 namespace phantomd {
 namespace {
@@ -20,84 +14,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
-
-namespace fs = std::filesystem;
-
-constexpr char kPodA[] = "0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9";
-constexpr char kContainer1[] = "4f5e6d7c8b9a";
-constexpr char kContainer2[] = "111111111111";
-
-BootTime Seconds(int64_t s) { return BootTime::FromNanos(s * 1'000'000'000); }
-
-class FakeNamespaces : public NamespaceReader {
- public:
-  absl::StatusOr<uint64_t> CookieOf(const std::string& path) override {
-    const auto it = cookies.find(path);
-    if (it == cookies.end()) return absl::PermissionDeniedError(path + ": Permission denied");
-    return it->second;
-  }
-  std::map<std::string, uint64_t> cookies;
-};
-
-struct FakeProcess {
-  uint32_t pid = 0;
-  int64_t start_seconds = 0;
-  std::string executable = "/usr/local/bin/envoy";
-  std::vector<std::string> command_line = {"envoy", "-c", "etc/istio/proxy/envoy-rev.json"};
-  std::string cgroup = fmt::format("/kubepods/burstable/pod{}/{}", kPodA, kContainer1);
-  uint64_t netns_cookie = 100;
-};
-
-class ProxyDiscoveryTest : public testing::TemporaryFolder {
- protected:
-  void SetUp() override {
-    discovery_ = std::make_unique<ProxyDiscovery>(
-        DiscoveryOptions{.proc_root = root_, .cgroup2_root = root_ + "/cgroup"}, namespaces_);
-  }
-
-  std::string PathOf(uint32_t pid) const { return fmt::format("{}/{}", root_, pid); }
-
-  void Run(const FakeProcess& process) {
-    const fs::path directory = PathOf(process.pid);
-    fs::create_directories(directory / "ns");
-    fs::remove(directory / "exe");
-    fs::create_symlink(process.executable, directory / "exe");
-    const long ticks = process.start_seconds * sysconf(_SC_CLK_TCK);
-    // A name may hold anything, blanks and parentheses too.
-    Write(directory / "stat", fmt::format("{} (a ) b) S 1 1 1 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 9 "
-                                          "0 {} 1 2\n",
-                                          process.pid, ticks));
-    Write(directory / "status", "Name:\tenvoy\nUid:\t0\t0\t0\t1337\nGid:\t0\t0\t0\t0\n");
-    Write(directory / "comm", "envoy\n");
-    Write(directory / "cgroup", "4:memory:/\n0::" + process.cgroup + "\n");
-    std::string words;
-    for (const std::string& word : process.command_line) words += word + '\0';
-    Write(directory / "cmdline", words);
-    fs::create_directories(root_ + "/cgroup" + process.cgroup);
-    namespaces_.cookies[(directory / "ns/net").string()] = process.netns_cookie;
-  }
-  void End(uint32_t pid) { fs::remove_all(PathOf(pid)); }
-
-  static void Write(const fs::path& path, const std::string& text) {
-    std::ofstream(path, std::ios::binary) << text;
-  }
-
-  process_record Record(const FakeProcess& process) const {
-    process_record out{};
-    out.process_id = process.pid;
-    out.process_start_ns = process.start_seconds * 1'000'000'000 + 4'000'000;
-    out.observed_ns = out.process_start_ns + 1000;
-    out.netns_cookie = process.netns_cookie;
-    out.cgroup_id = 5;
-    out.uid = 1337;
-    std::strcpy(out.comm, "envoy");
-    return out;
-  }
-
-  const std::string root_ = path();
-  FakeNamespaces namespaces_;
-  std::unique_ptr<ProxyDiscovery> discovery_;
-};
 
 TEST_F(ProxyDiscoveryTest, ScanDescribesAProxyInAPod) {
   Run({.pid = 7, .start_seconds = 100});
@@ -133,63 +49,6 @@ TEST_F(ProxyDiscoveryTest, ALateExitOfAnEarlierProcessEndsNobodyElse) {
   const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
   ASSERT_EQ(changes.size(), 1u);
   EXPECT_FALSE(changes[0].gone);
-}
-
-TEST_F(ProxyDiscoveryTest, HotRestartIsOneProxyUntilItsLastProcessEnds) {
-  const FakeProcess first{.pid = 7, .start_seconds = 100};
-  const FakeProcess second{.pid = 9, .start_seconds = 150};
-  Run(first);
-  discovery_->OnExec(Record(first));
-  Run(second);
-  discovery_->OnExec(Record(second));
-  discovery_->OnExit(Record(first));
-  discovery_->OnExit(Record(second));
-  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
-  ASSERT_EQ(changes.size(), 4u);
-  EXPECT_THAT(changes[0].proxy.process_ids, ElementsAre(7u));
-  EXPECT_THAT(changes[1].proxy.process_ids, ElementsAre(7u, 9u));
-  EXPECT_EQ(changes[1].process_id, 9u);
-  EXPECT_THAT(changes[2].proxy.process_ids, ElementsAre(9u));
-  EXPECT_TRUE(changes[3].gone);
-  for (const DiscoveredProxy& change : changes) EXPECT_EQ(change.proxy.id, changes[0].proxy.id);
-  // Its last records may still come.
-  EXPECT_NE(discovery_->processes().Find(7, Seconds(100)), nullptr);
-}
-
-TEST_F(ProxyDiscoveryTest, ContainersOfOnePodAreDifferentProxies) {
-  Run({.pid = 7, .start_seconds = 100});
-  Run({.pid = 9,
-       .start_seconds = 100,
-       .cgroup = fmt::format("/kubepods/burstable/pod{}/{}", kPodA, kContainer2)});
-  discovery_->Scan(Seconds(200));
-  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
-  ASSERT_EQ(changes.size(), 2u);
-  EXPECT_NE(changes[0].proxy.id, changes[1].proxy.id);
-}
-
-TEST_F(ProxyDiscoveryTest, OutsidePodsTheBaseIdTellsProxiesApart) {
-  const auto standalone = [](uint32_t pid, const char* base_id) {
-    return FakeProcess{.pid = pid,
-                       .start_seconds = pid,
-                       .command_line = {"envoy", "-c", "/x", "--base-id", base_id},
-                       .cgroup = "/user.slice"};
-  };
-  Run(standalone(7, "1"));
-  Run(standalone(8, "1"));
-  Run(standalone(9, "2"));
-  FakeProcess alone = standalone(10, "1");
-  alone.command_line.push_back("--disable-hot-restart");
-  Run(alone);
-  discovery_->Scan(Seconds(200));
-  std::map<ProxyId, std::vector<uint32_t>> last;
-  for (const DiscoveredProxy& change : discovery_->TakeChanges()) {
-    last[change.proxy.id] = change.proxy.process_ids;
-    EXPECT_EQ(change.proxy.role, ProxyRole::kStandalone);
-  }
-  std::vector<std::vector<uint32_t>> groups;
-  for (const auto& [id, pids] : last) groups.push_back(pids);
-  EXPECT_THAT(groups, UnorderedElementsAre(UnorderedElementsAre(7u, 8u), ElementsAre(9u),
-                                           ElementsAre(10u)));
 }
 
 TEST_F(ProxyDiscoveryTest, ScanAfterExecIsNoNews) {
@@ -280,29 +139,6 @@ TEST_F(ProxyDiscoveryTest, ProxyBadlySeenAtItsExecIsLookedAtAgainUntilItIsWellKn
     EXPECT_TRUE(changes[0].gone);
     EXPECT_EQ(changes[0].proxy.id, row.id);
   }
-}
-
-TEST_F(ProxyDiscoveryTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
-  const FakeProcess first{.pid = 7, .start_seconds = 100};
-  const FakeProcess second{.pid = 9, .start_seconds = 150};
-  Run(first);
-  discovery_->OnExec(Record(first));
-  Run(second);
-  Write(PathOf(9) + "/status", "");
-  discovery_->OnExec(Record(second));
-  std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
-  ASSERT_EQ(changes.size(), 2u);
-  const ProxyId proxy = changes[0].proxy.id;
-  const ProxyId stranger = changes[1].proxy.id;
-  EXPECT_NE(stranger, proxy);
-  Run(second);
-  discovery_->Scan(Seconds(160));
-  changes = discovery_->TakeChanges();
-  ASSERT_EQ(changes.size(), 2u);
-  EXPECT_TRUE(changes[0].gone);
-  EXPECT_EQ(changes[0].proxy.id, stranger);
-  EXPECT_EQ(changes[1].proxy.id, proxy);
-  EXPECT_THAT(changes[1].proxy.process_ids, ElementsAre(7u, 9u));
 }
 
 TEST_F(ProxyDiscoveryTest, ALaterProcessInProcIsNotTakenForTheOneThatBegan) {
