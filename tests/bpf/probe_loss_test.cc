@@ -130,7 +130,8 @@ TEST_F(ProbeLossTest, LossEndsWithTheStorm) {
   Consume();
   EXPECT_TRUE(losses_.empty());
   EXPECT_EQ(attempts_.size(), 10u);
-  EXPECT_THAT(probe_->Limitations(), testing::Not(testing::Contains(testing::HasSubstr("were read"))));
+  EXPECT_THAT(probe_->Limitations(),
+              testing::Not(testing::Contains(testing::HasSubstr("were read"))));
 }
 
 // The kernel's own counts do not depend on anybody reading.
