@@ -36,16 +36,8 @@ bool OriginalDstDoesNotMatter(const Attempt& attempt, const Evidence& evidence) 
 
 // How long an ORIGINAL_DST cluster keeps a host that is not used any more, at least: Envoy's
 // cleanup_interval is 5 s, and Istio sets none for the clusters that clients' addresses go through.
+// Who goes through one makes a host there, which a poll soon after it still shows.
 constexpr Nanos kUnusedHost = std::chrono::seconds(5);
-
-// Who goes through such a cluster makes a host there, which a poll soon after it still shows.
-bool OriginalDstUnused(const Attempt& attempt, const BeliefFacts& facts) {
-  if (facts.told_after > attempt.started + kUnusedHost) return false;
-  return std::none_of(
-      facts.clusters.begin(), facts.clusters.end(), [](const ClusterBelief& belief) {
-        return belief.discovery == Discovery::kOriginalDst && belief.hold != Hold::kDropped;
-      });
-}
 
 void GatherListings(const BeliefFacts& facts, const Lifecycle& lifecycle, Evidence& evidence) {
   for (const ClusterBelief& belief : facts.clusters) {
@@ -99,7 +91,7 @@ Evidence Gather(const Attempt& attempt, const ProxyId& proxy, const Lifecycle& l
     const BeliefFacts facts = belief.At(proxy, attempt.destination, attempt.started);
     evidence.belief_usable = facts.usable;
     evidence.answered_after = facts.answered_after;
-    evidence.original_dst_unused = OriginalDstUnused(attempt, facts);
+    evidence.original_dst_unused = facts.told_after <= attempt.started + kUnusedHost;
     GatherListings(facts, lifecycle, evidence);
   }
   const bool plainly_live = PlainlyLive(attempt, evidence);

@@ -47,7 +47,8 @@ struct Evidence {
   absl::InlinedVector<ClusterEvidence, 2> listings;
   bool has_original_dst = false;  // told where a client may have meant another by it, or where no
                                   // cluster holds the address
-  bool original_dst_unused = false;  // a poll soon after the SYN told that none of them listed it
+  bool original_dst_unused = false;  // no other than those among `listings`: a poll told so soon
+                                     // after the SYN
   Layer original_dst_layer = Layer::kUnspecified;
   bool syn_before_horizon = false;      // an adopted SYN may be older than the index
   bool soon_after_horizon = false;      // who may be meant may be older than the index

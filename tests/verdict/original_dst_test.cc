@@ -66,6 +66,17 @@ TEST(OriginalDstTest, TheFirstHolderIsCertain) {
   EXPECT_EQ(Decide(known, {.syn = 10}).verdict.certainty, kSure);
 }
 
+// It may have ended by the SYN, had it not answered.
+TEST(OriginalDstTest, TheHolderItselfIsNoOther) {
+  EvidenceBuilder known;
+  known.has_original_dst = true;
+  known.Held({.pod = 2, .released = {9, 12}});
+  known.facts.last.pod = static_cast<PodHandle>(2);
+  known.facts.last.released = {At(9), At(12)};
+  EXPECT_EQ(Decide(known, {.syn = 10}).verdict.destination, kLive);
+  EXPECT_EQ(Decide(known, {.syn = 10}).verdict.certainty, kSure);
+}
+
 TEST(OriginalDstTest, TheApplicationsOwnConnectionWaitsForNoPoll) {
   EXPECT_FALSE(
       Decide(FreshHolder({}), {.syn = 50, .initiator = Initiator::kApplication}).wants.poll);
