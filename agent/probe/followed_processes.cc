@@ -74,7 +74,8 @@ absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t 
   options.link_info = &one_process;
   options.link_info_len = sizeof(one_process);
   std::unique_ptr<bpf_link, Closer> link(bpf_program__attach_iter(lister_, &options));
-  if (link == nullptr && errno != ESRCH) {
+  if (link == nullptr && errno == ESRCH) return std::vector<socket_place>();  // it has ended
+  if (link == nullptr) {
     // Kernels before 6.1 know no such choice.
     link.reset(bpf_program__attach_iter(lister_, nullptr));
   }

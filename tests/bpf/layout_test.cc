@@ -77,6 +77,13 @@ TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
   EXPECT_EQ(Struct("cgroup_key")->size, sizeof(cgroup_key));
   EXPECT_EQ(Struct("connect_counters")->size, sizeof(connect_counters));
   EXPECT_SAME_OFFSET(connect_counters, unreadable);
+  EXPECT_SAME_OFFSET(connect_counters, lost_at_ns);
+  EXPECT_EQ(Struct("followed_process")->size, sizeof(followed_process));
+  EXPECT_SAME_OFFSET(followed_process, main_thread);
+  EXPECT_SAME_OFFSET(followed_process, others);
+  EXPECT_EQ(Struct("process_name")->size, sizeof(process_name));
+  EXPECT_EQ(Struct("socket_place")->size, sizeof(socket_place));
+  EXPECT_SAME_OFFSET(socket_place, tcp_state);
 }
 
 }  // namespace
