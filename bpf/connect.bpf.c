@@ -27,6 +27,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "bpf/connect_event.h"
+#include "bpf/attempt.bpf.h"
 #include "bpf/connect_maps.bpf.h"
 #include "bpf/followed.bpf.h"
 #include "bpf/process.bpf.h"

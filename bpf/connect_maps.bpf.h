@@ -10,6 +10,8 @@ const volatile __u64 wakeup_bytes = 512 * 1024;
 // The host's own namespace holds far more than the proxy: there only the proxy's cgroup is watched.
 // 0: not known.
 const volatile __u64 host_netns_cookie = 0;
+// Of the agent that loads this object.
+const volatile __u64 own_generation = 0;
 
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -72,6 +74,22 @@ struct {
   __type(value, struct connect_counters);
 } counters SEC(".maps");
 
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, struct agent_state);
+} agent_state SEC(".maps");
+
+// That the older of two agents' programs has recorded the event which the newer one meets next.
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, __u32);
+  __type(value, __u8);
+} claims SEC(".maps");
+
 // Nothing points to these: they keep the records' types in the object's type information, for
 // bpftool and for the test that compares their layout with the agent's.
 struct connect_record* type_of_connect_record;
@@ -80,31 +98,6 @@ struct end_record* type_of_end_record;
 struct process_record* type_of_process_record;
 struct socket_record* type_of_socket_record;
 struct socket_place* type_of_socket_place;
-
-enum attempt_state { ATTEMPT_NONE, ATTEMPT_CONNECTING, ATTEMPT_ESTABLISHED };
-
-struct attempt {
-  __u64 started_ns;
-  __u64 established_ns;
-  __u64 cgroup_id;
-  __u64 process_start_ns;
-  __u32 process_id;
-  __u32 thread_id;
-  __u8 state;  // enum attempt_state
-  __u8 flags;  // enum connect_record_flags
-  __u8 icmp_type;
-  __u8 icmp_code;
-  __u16 icmp_error;
-  bool stalled;
-  __u8 pad;
-};
-
-struct {
-  __uint(type, BPF_MAP_TYPE_SK_STORAGE);
-  __uint(map_flags, BPF_F_NO_PREALLOC);
-  __type(key, int);
-  __type(value, struct attempt);
-} attempts SEC(".maps");
 
 static __always_inline bool cgroup_is_watched(__u64 netns_cookie) {
   struct cgroup_key key = {

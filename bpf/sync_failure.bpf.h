@@ -15,6 +15,34 @@ static __always_inline bool may_precede_syn(__s64 error) {
          error == EPERM || error == EADDRNOTAVAIL || error == ECONNABORTED;
 }
 
+// Two agents' programs may be attached at once, when one follows the other: each event then runs
+// both, the older first, on one CPU. What leaves no trace in the socket is for one of them alone.
+//
+//   generation  handing_over   older                       newer
+//   older       no             records                     -
+//   older       yes            records, leaves a claim     takes the claim away
+//   newer       yes            -                           records, unless there is a claim
+//   newer       no             (gone soon)                 records
+//
+// The agent waits between two steps until no program that saw the step before is still running: so
+// an event may meet two neighbouring lines, never more, and is recorded once in any case.
+static __always_inline bool is_our_turn(void) {
+  const __u32 zero = 0;
+  const struct agent_state* state = bpf_map_lookup_elem(&agent_state, &zero);
+  if (!state) return false;
+  const bool ours = *(volatile __u64*)&state->generation == own_generation;
+  if (!*(volatile __u64*)&state->handing_over) return ours;
+  __u8* claim = bpf_map_lookup_elem(&claims, &zero);
+  if (!claim) return false;
+  if (own_generation < state->next_generation) {
+    *claim = ours;
+    return ours;
+  }
+  const bool claimed = *claim;
+  *claim = false;
+  return ours && !claimed;
+}
+
 // The cookie of the socket that would have sent the SYN: an MPTCP socket leaves that to its first
 // subflow. 0: there is none, or nobody has asked for its cookie.
 static __always_inline __u64 connecting_cookie(struct sock* sk, __u16 protocol) {
@@ -34,6 +62,7 @@ static __always_inline void connect_failed(struct sock* sk, __s64 error, const v
   struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
   if (!watch) watch = connects_unwatched(netns_cookie);
   if (!watch) return;
+  if (!is_our_turn()) return;
   __u64 socket_cookie = connecting_cookie(sk, protocol);
   if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return;
   if (error == ECONNABORTED) return;

@@ -25,13 +25,14 @@ enum { false = 0, true = 1 };
 /* Values of the kernel's user-space interface, which never change. */
 enum bpf_map_type {
   BPF_MAP_TYPE_HASH = 1,
+  BPF_MAP_TYPE_ARRAY = 2,
   BPF_MAP_TYPE_PERCPU_ARRAY = 6,
   BPF_MAP_TYPE_LRU_HASH = 9,
   BPF_MAP_TYPE_SK_STORAGE = 24,
   BPF_MAP_TYPE_RINGBUF = 27,
 };
 enum { BPF_ANY = 0, BPF_NOEXIST = 1 };
-enum { BPF_F_NO_PREALLOC = 1 };
+enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1024 };
 enum { BPF_SK_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2 };
 enum { BPF_RB_AVAIL_DATA = 0 };
@@ -245,6 +246,7 @@ struct bpf_iter__tcp {
 struct bpf_iter__task_file {
   struct bpf_iter_meta* meta;
   struct task_struct* task;
+  __u32 fd;
   struct file* file;
 };
 

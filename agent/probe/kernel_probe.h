@@ -9,7 +9,8 @@
 // 10 to 20 times a second. wake_fd() becomes readable earlier when a ring fills or a proxy's
 // process begins or ends.
 //
-// Thread-compatible. Everything in the kernel goes away with the object.
+// Thread-compatible. Everything in the kernel goes away with the object, unless it is pinned: then
+// the kernel goes on recording, and the next agent reads on where this one has stopped.
 #pragma once
 
 #include <array>
@@ -22,11 +23,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "agent/base/boot_time.h"
 #include "agent/probe/followed_processes.h"
+#include "agent/probe/pin_directory.h"
+#include "agent/probe/ring_reader.h"
 #include "bpf/connect_event.h"
 
 struct connect_bpf;
-struct ring_buffer;
 
 namespace phantomd {
 
@@ -38,6 +41,8 @@ struct KernelProbeOptions {
   // Of ends by FIN, too, which strand nobody and of which proxies make many.
   bool record_closes = false;
   std::string btf_path = "/sys/kernel/btf/vmlinux";
+  // Where maps and programs stay when the agent ends, for the next one; empty: they do not.
+  std::string pin_dir;
 };
 
 using ConnectRecord = std::variant<connect_record, accept_record, end_record>;
@@ -75,9 +80,22 @@ class KernelProbe {
   FollowedProcesses processes() const;
 
   // At most `limit` records in the order in which the kernel made them; fewer than `limit`: the
-  // ring was empty.
+  // ring was empty. What was taken before is released first: until then it is still in the ring,
+  // where an agent that follows after a crash takes it again.
   std::vector<ConnectRecord> TakeConnects(size_t limit);
   std::vector<process_record> TakeProcesses();
+  void ReleaseTaken();
+
+  // Whether the programs of an agent before this one have recorded up to now.
+  bool continues() const { return continues_; }
+  // What agents before this one had read (as `submitted`) and had told as lost, and when they last
+  // did; nothing, and unset, without any.
+  KernelTotals SettledBefore() const;
+  BootTime SettledBeforeAt() const {
+    return BootTime::FromNanos(static_cast<int64_t>(predecessor_.settled_ns));
+  }
+  // Leaves to the next agent that these losses have been told.
+  void Settled(const KernelTotals& totals, BootTime at);
 
   KernelTotals ReadTotals() const;
   // How often the kernel did not run a program because it was already running on that CPU: a timer
@@ -89,27 +107,29 @@ class KernelProbe {
  private:
   struct Closer {
     void operator()(connect_bpf* bpf) const;
-    void operator()(ring_buffer* ring) const;
+    void operator()(agent_state* state) const;
   };
   using Skeleton = std::unique_ptr<connect_bpf, Closer>;
 
   KernelProbe() = default;
-  static absl::StatusOr<Skeleton> OpenAndLoad(const KernelProbeOptions& options, bool optional);
-  absl::Status AttachAll();
+  static absl::StatusOr<Skeleton> OpenAndLoad(const KernelProbeOptions& options,
+                                              const PinDirectory* pins, bool optional);
+  static absl::Status UsePins(connect_bpf& bpf, const PinDirectory& pins);
   absl::Status OpenRings();
-  static int OnConnect(void* self, void* data, size_t size);
-  static int OnProcess(void* self, void* data, size_t size);
+  absl::Status AttachAll();
+  absl::Status TakeOver();
 
+  std::unique_ptr<PinDirectory> pins_;  // null: nothing stays
+  bool continues_ = false;
+  agent_state predecessor_{};
+  uint64_t inherited_skips_ = 0;
   Skeleton bpf_;
-  std::unique_ptr<ring_buffer, Closer> records_;
-  std::unique_ptr<ring_buffer, Closer> processes_;
+  std::unique_ptr<agent_state, Closer> state_;  // mapped
+  std::unique_ptr<RingReader> records_;
+  std::unique_ptr<RingReader> processes_;
+  std::array<uint64_t, CONNECT_COUNTER_KINDS> taken_{};  // since the last release
   int wake_fd_ = -1;
   std::vector<std::string> limitations_;
-
-  // Filled while a Take runs.
-  size_t limit_ = 0;
-  std::vector<ConnectRecord> taken_connects_;
-  std::vector<process_record> taken_processes_;
 };
 
 }  // namespace phantomd

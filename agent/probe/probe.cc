@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/base/strings.h"
@@ -58,10 +59,13 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
       ends_(resolver_, options.initiator.accept_wait),
       adoption_(*kernel_, discovery_.processes(), resolver_, ends_,
                 options.kernel.host_netns_cookie),
-      account_(discovery_.processes(), kernel_->ReadTotals(), now) {}
+      account_(discovery_.processes(), kernel_->SettledBefore(),
+               kernel_->SettledBeforeAt().is_set() ? kernel_->SettledBeforeAt() : now),
+      started_(now) {}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   std::vector<DiscoveredProxy> gone;
+  const bool first = !last_scan_.is_set();
   const bool scan = !last_scan_.is_set() || now - last_scan_ >= options_.scan_interval;
   if (scan) {
     last_scan_ = now;
@@ -88,8 +92,10 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     adoption_.Adopt();
     Resolve(records, now, /*expire=*/!more, sink);
   }
+  if (first && !kernel_->continues()) TellOutage(now, sink);
   TakeLosses(now, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
+  kernel_->ReleaseTaken();
 }
 
 void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
@@ -131,6 +137,15 @@ void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, boo
   for (ConnectionEnd& end : ends) sink(std::move(end));
 }
 
+void Probe::TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  BootTime oldest = started_;
+  for (const ProxyProcess* process : discovery_.processes().Living()) {
+    oldest = std::min(oldest, process->start);
+  }
+  if (oldest == started_) return;  // no proxy lived then
+  sink(Loss{.what = "attempt", .from = oldest, .to = now, .count_unknown = true});
+}
+
 void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   KernelTotals counted = kernel_->ReadTotals();
   std::vector<FollowedProcess> followed;
@@ -141,6 +156,7 @@ void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sin
   for (Loss& loss : account_.Settle(counted, followed, kernel_->ReadSkippedRuns(), now)) {
     sink(std::move(loss));
   }
+  kernel_->Settled(counted, now);
 }
 
 std::vector<std::string> Probe::Limitations() const {

@@ -5,6 +5,10 @@
 // InitiatorResolver and EndResolver say who opened each
 // connection, and RecordAccount what was lost.
 //
+// A fresh agent knows nothing of what happened before it: the attempts of proxies that lived then
+// are a loss of unknown count, since the start of the oldest of them. An agent that follows another
+// one by its pins knows all of it.
+//
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
 // It hands out, in this order: proxies that are new or changed, attempts in the order of their
 // outcomes, ends of connections, losses, proxies that are gone. So an attempt never comes before
@@ -64,6 +68,8 @@ class Probe {
 
   void Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
                const std::function<void(ProbeOutput)>& sink);
+  // What nobody recorded before the programs were attached.
+  void TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink);
   void TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   const ProbeOptions options_;
@@ -76,6 +82,7 @@ class Probe {
   ConnectionAdoption adoption_;
   RecordAccount account_;
 
+  const BootTime started_;
   BootTime last_scan_;                    // unset: none yet
   std::vector<std::string> limitations_;  // found at the start
 };

@@ -1,0 +1,258 @@
+// How a KernelProbe comes to life: loading in what the kernel accepts, attaching, and following an
+// agent that has left its maps and programs in the kernel.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <linux/membarrier.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+#include "agent/base/strings.h"
+#include "agent/probe/io_uring_tracepoint.h"
+#include "agent/probe/kernel_probe.h"
+#include "agent/probe/probe_hooks.h"
+#include "bpf/connect.skel.h"
+
+namespace phantomd {
+namespace {
+
+bool KernelIsTooOld(const std::string& release) {
+  int major = 0;
+  int minor = 0;
+  if (std::sscanf(release.c_str(), "%d.%d", &major, &minor) != 2) return false;
+  return major < 5 || (major == 5 && minor < 15);
+}
+
+std::string KernelRelease() {
+  utsname names{};
+  return uname(&names) == 0 ? names.release : "unknown";
+}
+
+absl::Status MapFailure(const char* what, int error) {
+  return absl::ResourceExhaustedError(
+      fmt::format("cannot {}: {}", what, std::strerror(error < 0 ? -error : error)));
+}
+
+// Programs run inside read-side critical sections of RCU, whose end this system call waits for.
+void WaitForRunningPrograms() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
+
+uint64_t SkippedRunsOfLink(int fd) {
+  bpf_link_info info{};
+  uint32_t size = sizeof(info);
+  if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0) return 0;
+  const int program = bpf_prog_get_fd_by_id(info.prog_id);
+  if (program < 0) return 0;
+  const uint64_t out = SkippedRunsOf(program);
+  close(program);
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbeOptions& options,
+                                                               const PinDirectory* pins,
+                                                               bool optional) {
+  bpf_object_open_opts open_options{};
+  open_options.sz = sizeof(open_options);
+  open_options.btf_custom_path = options.btf_path.c_str();
+  ForgetComplaints();
+  Skeleton bpf(connect_bpf::open(&open_options));
+  if (bpf == nullptr) {
+    return absl::InternalError(fmt::format("cannot open the BPF object: {}", Reason(errno)));
+  }
+  bpf->rodata->host_netns_cookie = options.host_netns_cookie;
+  bpf->rodata->record_closes = options.record_closes;
+  if (const int error = bpf_map__set_max_entries(bpf->maps.records, options.ring_bytes)) {
+    return absl::InvalidArgumentError(
+        fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
+  }
+  if (pins != nullptr) {
+    if (absl::Status status = UsePins(*bpf, *pins); !status.ok()) return status;
+  }
+  bpf->rodata->wakeup_bytes = bpf_map__max_entries(bpf->maps.records) / 8;
+  for (const Hook& hook : HooksOf(bpf.get())) {
+    if (hook.without != nullptr) bpf_program__set_autoload(hook.program, optional);
+  }
+  bpf_program__set_autoload(bpf->progs.on_open_file, optional);
+  bpf_program__set_autoload(bpf->progs.on_tcp_socket, optional);
+  if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
+  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
+  bpf->rodata->io_uring_tells_entry = io_uring == IoUringTracepoint::kEntry;
+  if (io_uring == IoUringTracepoint::kNone || io_uring == IoUringTracepoint::kBlind) {
+    bpf_program__set_autoload(bpf->progs.on_io_uring_complete, false);
+  }
+  if (const int error = connect_bpf::load(bpf.get())) {
+    if (error == -EPERM || error == -EACCES) {
+      return absl::PermissionDeniedError(
+          fmt::format("the kernel refuses the BPF programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN "
+                      "are needed, or root): {}",
+                      Reason(error)));
+    }
+    return absl::FailedPreconditionError(
+        fmt::format("kernel {} cannot load the BPF programs: {}", KernelRelease(), Reason(error)));
+  }
+  return bpf;
+}
+
+absl::Status KernelProbe::CheckSystem(const KernelProbeOptions& options) {
+  if (KernelIsTooOld(KernelRelease())) {
+    return absl::FailedPreconditionError(
+        fmt::format("kernel {} is too old: 5.15 or later is needed", KernelRelease()));
+  }
+  if (access(options.btf_path.c_str(), R_OK) != 0) {
+    return absl::FailedPreconditionError(
+        fmt::format("no kernel type information at {} ({}): a kernel built with "
+                    "CONFIG_DEBUG_INFO_BTF is needed",
+                    options.btf_path, std::strerror(errno)));
+  }
+  if (geteuid() != 0) {
+    return absl::PermissionDeniedError(
+        fmt::format("recording connects needs root; this is user {}", geteuid()));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbeOptions& options) {
+  KeepComplaints();
+  if (absl::Status status = CheckSystem(options); !status.ok()) return status;
+  std::unique_ptr<KernelProbe> probe(new KernelProbe);
+  if (!options.pin_dir.empty()) {
+    auto pins = PinDirectory::Open(options.pin_dir);
+    if (!pins.ok()) return pins.status();
+    probe->pins_ = *std::move(pins);
+    probe->continues_ = probe->pins_->HasMap("records");
+  }
+  const PinDirectory* pins = probe->pins_.get();
+  absl::StatusOr<Skeleton> all = OpenAndLoad(options, pins, /*optional=*/true);
+  if (!all.ok()) {
+    absl::StatusOr<Skeleton> least = OpenAndLoad(options, pins, /*optional=*/false);
+    if (!least.ok()) return least.status();
+    probe->limitations_.push_back(
+        fmt::format("optional hooks cannot be loaded: {}", FromAbsl(all.status().message())));
+    all = std::move(least);
+  }
+  if (ReadIoUringTracepoint(options.btf_path) == IoUringTracepoint::kBlind) {
+    probe->limitations_.push_back(
+        fmt::format("this kernel does not tell which io_uring request ended: {}", kWithoutIoUring));
+  }
+  probe->bpf_ = *std::move(all);
+  // The rings come first: what is recorded from the first instant on is then read.
+  if (absl::Status status = probe->OpenRings(); !status.ok()) return status;
+  if (absl::Status status = probe->AttachAll(); !status.ok()) return status;
+  if (absl::Status status = probe->TakeOver(); !status.ok()) return status;
+  return probe;
+}
+
+absl::Status KernelProbe::UsePins(connect_bpf& bpf, const PinDirectory& pins) {
+  for (bpf_map* map :
+       {bpf.maps.records, bpf.maps.processes, bpf.maps.watched, bpf.maps.watched_cgroups,
+        bpf.maps.proxy_processes, bpf.maps.proxy_names, bpf.maps.unreturned, bpf.maps.counters,
+        bpf.maps.agent_state, bpf.maps.claims, bpf.maps.attempts}) {
+    const std::string path = pins.MapPath(bpf_map__name(map));
+    if (const int error = bpf_map__set_pin_path(map, path.c_str())) {
+      return MapFailure("name a pin", error);
+    }
+  }
+  // The ring stays as large as the agent before made it.
+  const int ring = bpf_obj_get(pins.MapPath("records").c_str());
+  if (ring >= 0) {
+    bpf_map_info info{};
+    uint32_t size = sizeof(info);
+    if (bpf_obj_get_info_by_fd(ring, &info, &size) == 0) {
+      bpf_map__set_max_entries(bpf.maps.records, info.max_entries);
+    }
+    close(ring);
+  }
+  const int state_fd = bpf_obj_get(pins.MapPath("agent_state").c_str());
+  if (state_fd >= 0) {
+    const uint32_t zero = 0;
+    agent_state state{};
+    if (bpf_map_lookup_elem(state_fd, &zero, &state) == 0) {
+      bpf.rodata->own_generation = state.generation + 1;
+    }
+    close(state_fd);
+  }
+  return absl::OkStatus();
+}
+
+// All programs are attached, those of an agent before us too. From the change of the generation on,
+// ours alone record what leaves no trace in a socket.
+absl::Status KernelProbe::TakeOver() {
+  if (pins_ == nullptr) return absl::OkStatus();
+  std::vector<std::string> pinned;
+  for (const Hook& hook : HooksOf(bpf_.get())) {
+    if (*hook.link == nullptr) continue;
+    if (absl::Status status = pins_->PinBeside(*hook.link, hook.name); !status.ok()) return status;
+    pinned.push_back(hook.name);
+  }
+  // The steps are those of the table in bpf/sync_failure.bpf.h.
+  const std::atomic_ref handing_over(state_->handing_over);
+  state_->next_generation = bpf_->rodata->own_generation;
+  handing_over.store(1);
+  WaitForRunningPrograms();
+  std::atomic_ref(state_->generation).store(bpf_->rodata->own_generation);
+  uint64_t skipped = 0;
+  for (const int link : pins_->OpenLinks()) {
+    skipped += SkippedRunsOfLink(link);
+    close(link);
+  }
+  // Ours have been attached for a moment only: what was skipped is the predecessor's.
+  if (skipped > state_->skipped_runs) inherited_skips_ = skipped - state_->skipped_runs;
+  WaitForRunningPrograms();
+  handing_over.store(0);
+  return pins_->Replace(pinned);
+}
+
+absl::Status KernelProbe::AttachAll() {
+  for (const Hook& hook : HooksOf(bpf_.get())) {
+    if (bpf_program__fd(hook.program) < 0) continue;  // left out, which was said when loading
+    absl::StatusOr<bpf_link*> link = AttachHook(hook);
+    if (link.ok()) {
+      *hook.link = *link;
+      continue;
+    }
+    if (hook.without == nullptr) {
+      return absl::FailedPreconditionError(fmt::format("kernel {} has no usable hook {}: {}",
+                                                       KernelRelease(), hook.name,
+                                                       FromAbsl(link.status().message())));
+    }
+    limitations_.push_back(fmt::format("no hook {} ({}): {}", hook.name,
+                                       FromAbsl(link.status().message()), hook.without));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status KernelProbe::OpenRings() {
+  for (auto [map, ring] :
+       {std::pair{bpf_->maps.records, &records_}, std::pair{bpf_->maps.processes, &processes_}}) {
+    auto reader = RingReader::Open(bpf_map__fd(map), bpf_map__max_entries(map));
+    if (!reader.ok()) return reader.status();
+    *ring = *std::move(reader);
+  }
+  void* state = mmap(nullptr, sizeof(agent_state), PROT_READ | PROT_WRITE, MAP_SHARED,
+                     bpf_map__fd(bpf_->maps.agent_state), 0);
+  if (state == MAP_FAILED) return MapFailure("map the agent's state", errno);
+  state_.reset(static_cast<agent_state*>(state));
+  predecessor_ = *state_;
+  wake_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  if (wake_fd_ < 0) return MapFailure("create an epoll descriptor", errno);
+  for (const bpf_map* map : {bpf_->maps.records, bpf_->maps.processes}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(wake_fd_, EPOLL_CTL_ADD, bpf_map__fd(map), &event) != 0) {
+      return MapFailure("wait for a ring", errno);
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace phantomd

@@ -1,0 +1,83 @@
+#include "agent/probe/probe_hooks.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+#include "agent/probe/tracepoint.h"
+#include "bpf/connect.skel.h"
+
+namespace phantomd {
+namespace {
+
+// The last complaint of libbpf on this thread, to be quoted in the sentence that we make of it.
+thread_local std::string last_complaint;
+
+int KeepComplaint(libbpf_print_level level, const char* format, va_list arguments) {
+  if (level != LIBBPF_WARN) return 0;
+  char line[512];
+  std::vsnprintf(line, sizeof(line), format, arguments);
+  std::string text = line;
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  // libbpf explains every EPERM by the memory limit, which has not been the reason since 5.11.
+  if (text.find("ulimit") == std::string::npos && !text.empty()) last_complaint = text;
+  return 0;
+}
+
+}  // namespace
+
+void KeepComplaints() { libbpf_set_print(KeepComplaint); }
+void ForgetComplaints() { last_complaint.clear(); }
+
+std::string Reason(int error) {
+  const std::string name = std::strerror(error < 0 ? -error : error);
+  if (last_complaint.empty()) return name;
+  return fmt::format("{} ({})", name, last_complaint);
+}
+
+std::vector<Hook> HooksOf(connect_bpf* bpf) {
+  return {
+      {"inet_sock_set_state", bpf->progs.on_set_state, &bpf->links.on_set_state, nullptr},
+      {"inet_sk_error_report", bpf->progs.on_error_report, &bpf->links.on_error_report, nullptr},
+      {"tcp_receive_reset", bpf->progs.on_receive_reset, &bpf->links.on_receive_reset, nullptr},
+      {"tcp_retransmit_skb", bpf->progs.on_retransmit, &bpf->links.on_retransmit,
+       "established connections whose peer has fallen silent are told only when they end"},
+      {"sys_exit_connect", bpf->progs.on_connect_return, &bpf->links.on_connect_return,
+       "connects that fail before any SYN (no route) are not recorded"},
+      {"io_uring_complete", bpf->progs.on_io_uring_complete, &bpf->links.on_io_uring_complete,
+       kWithoutIoUring},
+      {"sched_process_exec", bpf->progs.on_exec, &bpf->links.on_exec,
+       "new proxies are found by scanning /proc only, and their first connects are missed"},
+      {"sched_process_exit", bpf->progs.on_exit, &bpf->links.on_exit,
+       "the end of a proxy is noticed by scanning /proc only"},
+  };
+}
+
+absl::StatusOr<bpf_link*> AttachHook(const Hook& hook) {
+  last_complaint.clear();
+  bpf_link* link = nullptr;
+  if (bpf_program__type(hook.program) == BPF_PROG_TYPE_TRACEPOINT) {
+    absl::StatusOr<int> event = OpenTracepoint("syscalls", hook.name);
+    if (!event.ok()) return event.status();
+    link = bpf_program__attach_perf_event(hook.program, *event);  // owns the event from here
+    if (link == nullptr) close(*event);
+  } else {
+    link = bpf_program__attach(hook.program);
+  }
+  if (link == nullptr) return absl::FailedPreconditionError(Reason(errno));
+  return link;
+}
+
+uint64_t SkippedRunsOf(int program_fd) {
+  bpf_prog_info info{};
+  uint32_t size = sizeof(info);
+  return bpf_obj_get_info_by_fd(program_fd, &info, &size) == 0 ? info.recursion_misses : 0;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,43 @@
+// The hooks of the BPF programs: where each attaches, and what is not seen without it.
+//
+// libbpf says the reason for a failure in its log alone: KeepComplaints() collects it, Reason()
+// quotes it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+struct bpf_link;
+struct bpf_program;
+struct connect_bpf;
+
+namespace phantomd {
+
+struct Hook {
+  const char* name;  // of the tracepoint
+  bpf_program* program;
+  bpf_link** link;
+  const char* without;  // what is not seen without it; null: the agent cannot do without
+};
+
+std::vector<Hook> HooksOf(connect_bpf* bpf);
+
+// The caller destroys the link, or gives it to the skeleton.
+absl::StatusOr<bpf_link*> AttachHook(const Hook& hook);
+
+// How often the kernel did not run a program because it was already running on that CPU.
+uint64_t SkippedRunsOf(int program_fd);
+
+// libbpf's complaints go to the calling thread's Reason() instead of standard error.
+void KeepComplaints();
+void ForgetComplaints();
+// Of a negative or positive errno.
+std::string Reason(int error);
+
+inline constexpr char kWithoutIoUring[] =
+    "connects through an io_uring that fail before any SYN are not recorded";
+
+}  // namespace phantomd
