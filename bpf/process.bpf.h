@@ -128,6 +128,7 @@ int on_open_file(struct bpf_iter__task_file* context) {
       .socket_cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter),
       .process_id = task->tgid,
       .tcp_state = BPF_CORE_READ(sk, __sk_common.skc_state),
+      .fd = context->fd,
   };
   bpf_seq_write(context->meta->seq, &place, sizeof(place));
   return 0;

@@ -53,7 +53,9 @@ struct socket_place {
   __u64 socket_cookie; /* 0: nobody has asked for it yet */
   __u32 process_id;
   __u32 tcp_state; /* as in the kernel's net/tcp_states.h */
+  __u32 fd;        /* of that process */
+  __u32 pad;
 };
-PHANTOMD_STATIC_ASSERT(sizeof(struct socket_place) == 24, "socket_place changed size");
+PHANTOMD_STATIC_ASSERT(sizeof(struct socket_place) == 32, "socket_place changed size");
 
 #endif

@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 #include <netinet/tcp.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "absl/container/flat_hash_set.h"
 #include "agent/base/ip_addr.h"
 #include "agent/base/strings.h"
+#include "agent/probe/network_namespace.h"
 
 namespace phantomd {
 namespace {
@@ -27,19 +29,43 @@ void ConnectionAdoption::Adopt() {
     const bool host = process->netns_cookie == host_netns_cookie_;
     if (process->netns_cookie == 0 || (host && process->cgroup_id == 0)) continue;
     const Place place{process->netns_cookie, host ? process->cgroup_id : 0};
-    if (adopted_.insert(place).second) AdoptIn(*process);
+    if (adopted_.insert(place).second) {
+      AdoptIn(process->netns_cookie, fmt::format("/proc/{}/ns/net", process->process_id));
+    }
+    for (const auto& [netns, found] : process->elsewhere) {
+      if (netns == host_netns_cookie_) continue;  // what is there is told by cgroup
+      if (adopted_.insert(Place{netns, 0}).second) AdoptElsewhere(*process, netns);
+    }
   }
 }
 
-void ConnectionAdoption::AdoptIn(const ProxyProcess& process) {
-  const auto sockets = kernel_.AdoptConnections(fmt::format("/proc/{}/ns/net", process.process_id));
+void ConnectionAdoption::AdoptElsewhere(const ProxyProcess& process, uint64_t netns_cookie) {
+  const auto places = kernel_.processes().SocketsOf(process.process_id);
+  if (!places.ok()) return;  // it has ended, or an older kernel: ProxyWatch says so
+  const socket_place* way_in = nullptr;
+  for (const socket_place& place : *places) {
+    if (place.netns_cookie != netns_cookie) continue;
+    if (way_in == nullptr || place.tcp_state == TCP_LISTEN) way_in = &place;
+  }
+  if (way_in == nullptr) return;  // it has left
+  const auto netns = OpenNamespaceOfSocket(process.process_id, way_in->fd, netns_cookie);
+  if (!netns.ok()) {
+    if (absl::IsPermissionDenied(netns.status())) failure_ = FromAbsl(netns.status().message());
+    return;
+  }
+  AdoptIn(netns_cookie, fmt::format("/proc/self/fd/{}", *netns));
+  close(*netns);
+}
+
+void ConnectionAdoption::AdoptIn(uint64_t netns_cookie, const std::string& netns_path) {
+  const auto sockets = kernel_.AdoptConnections(netns_path);
   if (!sockets.ok()) {
     // Its process is gone: so is what there was to adopt, or another one will lead there.
     if (!absl::IsNotFound(sockets.status())) failure_ = FromAbsl(sockets.status().message());
     return;
   }
   // The walk has given each socket its cookie, by which its owner is recognised.
-  Name(*sockets, OwnersIn(process.netns_cookie));
+  Name(*sockets, OwnersIn(netns_cookie));
 }
 
 ConnectionAdoption::Owners ConnectionAdoption::OwnersIn(uint64_t netns_cookie) const {

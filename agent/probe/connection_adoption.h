@@ -13,7 +13,7 @@
 // Example: the walk finds 10.0.0.5:40000 -> 10.0.9.9:80 of the application and an accepted socket
 // of the proxy's user with the peer 10.0.0.5:40000: intercepted, its end is nobody's.
 //
-// Namespaces in which a proxy has sockets but no process are not walked: there is no path to them.
+// A namespace in which a proxy has sockets but no process is entered through one of the sockets.
 //
 // Thread-compatible: the probe's thread. Never reads a clock.
 #pragma once
@@ -55,7 +55,8 @@ class ConnectionAdoption {
   using Place = std::pair<uint64_t, uint64_t>;  // namespace; cgroup in the host's own, else 0
   using Owners = absl::flat_hash_map<uint64_t, Opener>;  // by socket cookie
 
-  void AdoptIn(const ProxyProcess& process);
+  void AdoptIn(uint64_t netns_cookie, const std::string& netns_path);
+  void AdoptElsewhere(const ProxyProcess& process, uint64_t netns_cookie);
   Owners OwnersIn(uint64_t netns_cookie) const;
   void Name(const std::vector<socket_record>& sockets, const Owners& owners);
 

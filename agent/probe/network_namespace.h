@@ -22,6 +22,11 @@ class NamespaceReader {
   virtual absl::StatusOr<uint64_t> CookieOf(const std::string& netns_path) = 0;
 };
 
+// A descriptor of the namespace that a socket of another process is in; the caller closes it. The
+// socket is held for a moment: better one that listens than one whose close would be put off.
+// FailedPrecondition: the descriptor is another socket's by now.
+absl::StatusOr<int> OpenNamespaceOfSocket(uint32_t process_id, uint32_t fd, uint64_t netns_cookie);
+
 // Thread-safe.
 class SystemNamespaceReader : public NamespaceReader {
  public:
