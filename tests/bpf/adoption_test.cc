@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <fstream>
 #include <memory>
@@ -194,20 +195,22 @@ TEST_P(AdoptionTest, AnswerToAnAdoptedSyn) {
   lab_.server.Shell(
       fmt::format("nft add table inet deaf;"
                   "nft 'add chain inet deaf in {{ type filter hook prerouting priority -300; }}';"
-                  "nft add rule inet deaf in tcp dport {} limit rate 1/day burst 1 packets drop",
+                  "nft add rule inet deaf in tcp dport {} drop",
                   Port()));
   Fd fd;
   lab_.client.Run([&] {
     fd = TcpSocket(family(), false);
+    SetOption(fd, IPPROTO_TCP, TCP_SYNCNT, 6);
     EXPECT_EQ(Connect(fd, family(), Server(), Port()), EINPROGRESS);
   });
   StartProbe();
-  Fd accepted = Accept(family());  // after the retransmission
+  lab_.server.Shell("nft delete table inet deaf");
+  Fd accepted = Accept(family());  // after a retransmission
   Reset(std::move(accepted));
   const Attempt& attempt = OnlyAttempt();
   EXPECT_EQ(attempt.outcome, Outcome::kEstablished);
   EXPECT_EQ(attempt.initiator, Initiator::kApplication);
-  EXPECT_EQ(attempt.syn_retransmits, 1u);
+  EXPECT_GE(attempt.syn_retransmits, 1u);
   EXPECT_TRUE(attempt.adopted);
   const ConnectionEnd& end = OnlyEnd();
   EXPECT_EQ(end.socket_cookie, attempt.socket_cookie);
