@@ -1,4 +1,4 @@
-"""A guest: one kernel under QEMU's emulation, what it prints, and what it says of each program.
+"""A guest: one kernel under QEMU's emulation that runs one program, what it prints, and what it says of the program.
 
 Emulation instead of KVM, because the machine that runs the tests may be virtual itself and lend its guests a processor
 without the instructions these kernels need. It is right, and slow: nothing in a guest may be judged by its speed.
@@ -6,6 +6,7 @@ without the instructions these kernels need. It is right, and slow: nothing in a
 import dataclasses
 import re
 import subprocess
+import time
 import xml.etree.ElementTree as ElementTree
 
 
@@ -13,6 +14,14 @@ import xml.etree.ElementTree as ElementTree
 class Result:
     xml: str  # GoogleTest's report; empty: it left none
     code: int | None  # None: the program never ended
+
+    def summary(self):
+        """How many tests it ran, and how long they took."""
+        try:
+            report = ElementTree.fromstring(self.xml)
+        except ElementTree.ParseError:
+            return "no report"
+        return f"{report.get('tests')} tests, {float(report.get('time', 0)):.0f} s"
 
     def complaint(self):
         """Why this is no success, or None."""
@@ -31,53 +40,43 @@ class Result:
         return None
 
 
-def read_results(text):
-    """What a guest has sent (see init): name -> Result, and whether it came to its end."""
-    results = {}
-    lines = text.replace("\r", "").splitlines()
-    name, body = None, []
-    for line in lines:
-        if begin := re.fullmatch(r"begin (\S+)", line):
-            name, body = begin[1], []
-        elif (end := re.fullmatch(r"end (\S+) (\d+)", line)) and end[1] == name:
-            results[name] = Result("\n".join(body).strip(), int(end[2]))
-            name = None
-        else:
-            body.append(line)
-    return results, bool(lines) and lines[-1] == "done"
+def read_result(text):
+    """What a guest has sent (see init)."""
+    body, _, end = text.replace("\r", "").rstrip().rpartition("\n")
+    code = re.fullmatch(r"end (\d+)", end)
+    return Result(body.strip(), int(code[1])) if code else Result("", None)
 
 
 class Guest:
-    """Starts on construction; end() waits for it. Its output goes to FOLDER/SERIES.log as it comes."""
+    """Starts on construction. Its output goes to FOLDER/TEST.log as it comes."""
 
-    def __init__(self, kernel, image, folder):
+    def __init__(self, kernel, image, test, folder):
         self.kernel = kernel
-        self.log = folder / f"{kernel.series}.log"
-        self._results = folder / f"{kernel.series}.results"
-        self._results.write_bytes(b"")
+        self.test = test
+        self.log = folder / f"{test}.log"
+        self._result = folder / f"{test}.result"
+        self._result.write_bytes(b"")
+        self._begun = time.monotonic()
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
                 ["qemu-system-x86_64", "-accel", "tcg", "-cpu", "max", "-m", "1024", "-smp", "2", "-nographic",
                  "-nodefaults", "-no-reboot", "-kernel", kernel.image, "-initrd", image,
-                 "-append", "console=ttyS0 quiet panic=-1", "-serial", "stdio", "-serial", f"file:{self._results}"],
+                 "-append", f"console=ttyS0 quiet panic=-1 phantomd.test={test}",
+                 "-serial", "stdio", "-serial", f"file:{self._result}"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
 
-    def end(self, seconds):
-        """Waits for the guest's end: (results, why it ended before its time or None)."""
-        complaint = None
-        try:
-            self._process.wait(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            complaint = f"still ran after {seconds:.0f} s"
-        self.stop()
-        results, finished = read_results(self._results.read_text(errors="replace"))
-        if not finished:
-            complaint = complaint or "went down before its programs had run"
-        return results, complaint
+    def is_over(self):
+        return self._process.poll() is not None
+
+    def seconds(self):
+        return time.monotonic() - self._begun
 
     def stop(self):
         self._process.kill()
         self._process.wait()
+
+    def result(self):
+        return read_result(self._result.read_text(errors="replace"))
 
     def last_output(self, lines=60):
         return "\n".join(self.log.read_text(errors="replace").replace("\r", "").splitlines()[-lines:])

@@ -11,30 +11,29 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE))
 import guest_image  # noqa: E402
 import kernel_package  # noqa: E402
-from guest import Result, read_results  # noqa: E402
+from guest import Result, read_result  # noqa: E402
 
 loader = importlib.machinery.SourceFileLoader("kernels_run", str(HERE / "run"))
 kernels_run = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
 loader.exec_module(kernels_run)
 
-REPORT = '<testsuites><testsuite><testcase name="A" status="run" result="completed"/></testsuite></testsuites>'
+REPORT = ('<testsuites tests="1" time="2.4"><testsuite><testcase name="A" status="run" result="completed"/>'
+          '</testsuite></testsuites>')
 NOTHING_RAN = '<testsuites><testsuite><testcase name="A" status="notrun"/></testsuite></testsuites>'
 
 
 class GuestResultsTest(unittest.TestCase):
-    def test_each_program_has_its_report_and_its_end(self):
-        results, finished = read_results(f"begin a\r\n{REPORT}\r\n\r\nend a 0\r\nbegin b\r\n\r\nend b 1\r\ndone\r\n")
-        self.assertTrue(finished)
-        self.assertEqual(results, {"a": Result(REPORT, 0), "b": Result("", 1)})
+    def test_report_and_end_are_read(self):
+        self.assertEqual(read_result(f"{REPORT}\r\n\r\nend 0\r\n"), Result(REPORT, 0))
+        self.assertEqual(read_result("\nend 1\n"), Result("", 1))
 
-    def test_guest_that_went_down_is_not_finished(self):
-        results, finished = read_results(f"begin a\n{REPORT}\n\nend a 0\nbegin b\n<testsui")
-        self.assertFalse(finished)
-        self.assertEqual(list(results), ["a"])
-        self.assertEqual(read_results(""), ({}, False))
+    def test_guest_that_went_down_has_no_result(self):
+        for sent in ("", REPORT, f"{REPORT}\n\nen", "<testsui"):
+            self.assertEqual(read_result(sent).complaint(), "did not end")
 
     def test_only_a_program_that_ran_tests_and_ended_well_is_a_success(self):
         self.assertIsNone(Result(REPORT, 0).complaint())
+        self.assertEqual(Result(REPORT, 0).summary(), "1 tests, 2 s")
         self.assertEqual(Result("", None).complaint(), "did not end")
         self.assertEqual(Result(REPORT, 137).complaint(), "was stopped at its deadline or killed")
         self.assertEqual(Result(REPORT, 1).complaint(), "ended with 1")
