@@ -15,6 +15,7 @@
 #include "agent/base/strings.h"
 #include "agent/cmd/daemon/agent.h"
 #include "agent/cmd/daemon/flags.h"
+#include "agent/probe/pin_directory.h"
 
 namespace {
 
@@ -49,6 +50,16 @@ void WarnOfClearText(const Flags& flags) {
   }
 }
 
+int Uninstall(const Flags& flags) {
+  const absl::Status status = phantomd::PinDirectory::Remove(flags.pin_dir);
+  if (!status.ok()) {
+    spdlog::error("--uninstall: {}", phantomd::FromAbsl(status.message()));
+    return 1;
+  }
+  spdlog::info("nothing of phantomd is left in {}", flags.pin_dir);
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -59,6 +70,7 @@ int main(int argc, char** argv) {
   }
   const Flags flags = std::get<Flags>(std::move(parsed));
   LogToStandardError(flags.log_level);
+  if (flags.uninstall) return Uninstall(flags);
   const sigset_t ending = BlockEndingSignals();
 
   auto agent = Agent::Start(flags);

@@ -73,14 +73,19 @@ PinDirectory::~PinDirectory() {
   if (lock_ >= 0) close(lock_);
 }
 
-absl::StatusOr<std::unique_ptr<PinDirectory>> PinDirectory::Open(const std::string& path) {
-  if (absl::Status status = MakeDirectory(path); !status.ok()) return status;
+absl::StatusOr<std::unique_ptr<PinDirectory>> PinDirectory::Open(const std::string& directory) {
+  std::string path = fs::absolute(directory).lexically_normal();
+  if (path.back() == '/') path.pop_back();
+  // Before anything is created: the directory itself, or the one that it will be in.
+  const bool exists = access(path.c_str(), F_OK) == 0;
+  const std::string there = exists ? path : fs::path(path).parent_path().string();
   struct statfs file_system {};
-  if (statfs(path.c_str(), &file_system) != 0) return Failure(path, errno);
+  if (statfs(there.c_str(), &file_system) != 0) return Failure(there, errno);
   if (file_system.f_type != BPF_FS_MAGIC) {
     return absl::FailedPreconditionError(
-        fmt::format("{}: not on a BPF file system (mount -t bpf bpf {})", path, "/sys/fs/bpf"));
+        fmt::format("{}: not on a BPF file system (mount -t bpf bpf /sys/fs/bpf)", path));
   }
+  if (absl::Status status = MakeDirectory(path); !status.ok()) return status;
   std::unique_ptr<PinDirectory> out(new PinDirectory(path));
   absl::StatusOr<int> lock = Lock(path);
   if (!lock.ok()) return lock.status();

@@ -137,11 +137,16 @@ TEST_F(PinTest, SecondAgentAtOnceIsRefused) {
   EXPECT_THAT(FromAbsl(PinDirectory::Remove(directory_).message()), HasSubstr("another phantomd"));
 }
 
+TEST_F(PinTest, SlashAtTheEndIsTheSameDirectory) {
+  LoadOrDie(directory_ + "/");
+  EXPECT_TRUE(LoadOrDie(directory_)->continues());
+}
+
 TEST_F(PinTest, OrdinaryFileSystemIsRefused) {
   const std::string directory = fmt::format("/tmp/phantomd-no-bpf-{}", getpid());
   const auto probe = KernelProbe::Load({.pin_dir = directory});
   EXPECT_THAT(FromAbsl(probe.status().message()), HasSubstr("not on a BPF file system"));
-  rmdir(directory.c_str());
+  EXPECT_FALSE(std::filesystem::exists(directory));
 }
 
 TEST_F(PinTest, RemovingLeavesNothing) {

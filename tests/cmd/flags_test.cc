@@ -32,6 +32,8 @@ TEST(FlagsTest, DefaultsAreThoseThatTheHelpPrints) {
   EXPECT_THAT(flags.admin_ports, ElementsAre(15000, 9901, 19000));
   EXPECT_NE(flags.node_name, "");
   EXPECT_EQ(flags.record, "");
+  EXPECT_EQ(flags.pin_dir, "");
+  EXPECT_FALSE(flags.uninstall);
   const auto help = Parse({"--help"});
   for (const char* text : {"[3s]", "[60s]", "[120s]", "[2s]", "[100ms]", "[500ms]", "[6h]",
                            "[:9479]", "[15000,9901,19000]", "[cluster]"}) {
@@ -60,6 +62,7 @@ TEST(FlagsTest, EveryFlagReachesItsSetting) {
                               "--pod_cidrs=10.0.0.0/8,fd00::/64",
                               "--horizon=1h30m",
                               "--record=/r",
+                              "--pin_dir=/sys/fs/bpf/p",
                               "--log_level=debug"});
   EXPECT_THAT(flags.feed_files, ElementsAre("/f/pods.json", "/f/slices.json"));
   EXPECT_EQ(flags.node_name, "n1");
@@ -81,7 +84,15 @@ TEST(FlagsTest, EveryFlagReachesItsSetting) {
                           .pod_cidrs = {"10.0.0.0/8", "fd00::/64"}};
   EXPECT_EQ(flags.settings, expected);
   EXPECT_EQ(flags.record, "/r");
+  EXPECT_EQ(flags.pin_dir, "/sys/fs/bpf/p");
+  EXPECT_FALSE(flags.uninstall);
   EXPECT_EQ(flags.log_level, "debug");
+}
+
+TEST(FlagsTest, UninstallNeedsNoDirectory) {
+  EXPECT_TRUE(Parsed({"--uninstall"}).uninstall);
+  EXPECT_EQ(Parsed({"--uninstall"}).pin_dir, "/sys/fs/bpf/phantomd");
+  EXPECT_EQ(Parsed({"--uninstall", "--pin_dir=/p"}).pin_dir, "/p");
 }
 
 TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {

@@ -106,7 +106,9 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Flags& flags) {
                     geteuid()));
   }
   std::unique_ptr<Agent> agent(new Agent(flags));
-  auto probe = Probe::Start(ProbeOptions(), agent->started_);
+  ProbeOptions probe_options;
+  probe_options.kernel.pin_dir = flags.pin_dir;
+  auto probe = Probe::Start(probe_options, agent->started_);
   if (!probe.ok()) return probe.status();
   agent->probe_ = *std::move(probe);
   agent->report_.Set(agent->engine_.MakeReport());

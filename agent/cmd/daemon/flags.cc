@@ -19,6 +19,7 @@
 namespace phantomd {
 namespace {
 
+constexpr char kUsualPinDir[] = "/sys/fs/bpf/phantomd";
 constexpr size_t kLongestNodeName = 253;  // a DNS subdomain, as the API server demands
 
 std::string HostName() {
@@ -99,6 +100,19 @@ void AddServeFlags(CLI::App& app, Flags& flags) {
   app.add_option("--log_level", flags.log_level, "The least that is logged, on standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->option_text("debug|info|warning|error [info]");
+}
+
+void AddKernelFlags(CLI::App& app, Flags& flags) {
+  app.add_option(
+         "--pin_dir", flags.pin_dir,
+         "Directory on a BPF file system where the kernel's side stays when the agent ends: "
+         "a restart then loses and repeats nothing. Without it the time until the next "
+         "start is a loss of unknown count")
+      ->option_text("DIR [none]");
+  app.add_flag("--uninstall", flags.uninstall,
+               fmt::format("Remove all that an agent has left in --pin_dir ({} if not given), and "
+                           "leave",
+                           kUsualPinDir));
 }
 
 void AddJudgingFlags(CLI::App& app, Flags& flags) {
@@ -232,6 +246,7 @@ std::variant<Flags, Leave> ParseFlags(int argc, const char* const* argv) {
   std::vector<std::string> feeds;
   AddFeedFlags(app, flags, feeds);
   AddServeFlags(app, flags);
+  AddKernelFlags(app, flags);
   AddJudgingFlags(app, flags);
   if (const std::string wrong = WhatIsNoText(argc, argv); !wrong.empty()) return Wrong(wrong);
   try {
@@ -243,6 +258,7 @@ std::variant<Flags, Leave> ParseFlags(int argc, const char* const* argv) {
   }
   if (const std::string wrong = TakeFeeds(feeds, flags); !wrong.empty()) return Wrong(wrong);
   if (const std::string wrong = WhatContradicts(flags); !wrong.empty()) return Wrong(wrong);
+  if (flags.uninstall && flags.pin_dir.empty()) flags.pin_dir = kUsualPinDir;
   if (flags.metrics_listen == "none") flags.metrics_listen.clear();
   return flags;
 }

@@ -22,7 +22,9 @@ struct Flags {
   std::string metrics_listen = ":9479";  // empty: none
   std::vector<uint16_t> admin_ports = {15000, 9901, 19000};
   Settings settings;
-  std::string record;  // empty: no recording
+  std::string record;      // empty: no recording
+  std::string pin_dir;     // empty: nothing stays in the kernel
+  bool uninstall = false;  // remove what stays in pin_dir, and leave
   std::string log_level = "info";
 };
 
