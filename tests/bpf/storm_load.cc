@@ -24,6 +24,7 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr int kWorkers = 2;
 constexpr std::chrono::milliseconds kStep{10};  // how finely the pace is kept
 constexpr int kUserTimeoutMs = 400;
+constexpr int kLinesOfDifference = 10;  // of all namespaces' outcomes
 
 int PendingError(const Fd& fd) {
   int error = 0;
@@ -186,9 +187,11 @@ uint64_t StormCounts::Total() const {
 
 std::string StormCounts::DifferencesFrom(const StormCounts& truth) const {
   std::string out;
+  int lines = 0;
   for (size_t client = 0; client < counts_.size(); ++client) {
     for (int i = 0; i < kOutcomes; ++i) {
       if (counts_[client][i] == truth.counts_.at(client)[i]) continue;
+      if (++lines > kLinesOfDifference) return out + "...";
       out += fmt::format("namespace {} {}: {} recorded, {} done\n", client,
                          OutcomeName(static_cast<Outcome>(i)), counts_[client][i],
                          truth.counts_[client][i]);

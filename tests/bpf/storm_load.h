@@ -26,7 +26,7 @@ class StormCounts {
   void Add(const StormCounts& other);
   uint64_t Of(Outcome outcome) const;
   uint64_t Total() const;
-  // Which counts differ, a line each; empty: none.
+  // Which counts differ, a line each, the first few; empty: none.
   std::string DifferencesFrom(const StormCounts& truth) const;
 
   friend bool operator==(const StormCounts&, const StormCounts&) = default;

@@ -71,6 +71,7 @@ class StormTest : public testing::Test {
       const Family family = attempt.source.ip.is_v4() ? Family::kV4 : Family::kV6;
       misplaced_ += attempt.source.ip != StormNet::Client(client, family);
     }
+    probe_->ReleaseTaken();
   }
 
   uint64_t Lost(connect_record_kind kind) const { return probe_->ReadTotals()[kind].lost; }
