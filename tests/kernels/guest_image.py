@@ -8,7 +8,8 @@ import shutil
 import subprocess
 
 # Busybox serves for the rest; its shell would take its own ip and sysctl for these.
-TOOLS = ("/bin/dash", "/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/tc", "/usr/sbin/sysctl", "/usr/sbin/modprobe")
+TOOLS = ("/bin/dash", "/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/tc", "/usr/sbin/sysctl", "/usr/sbin/modprobe",
+         "/usr/bin/unshare")
 # The kernel loads what a test asks for by itself; these parts of its tree, and what they depend on, are at hand.
 MODULES = (*(f"kernel/net/{part}/" for part in ("core", "ipv4", "ipv6", "netfilter", "sched")),
            "kernel/drivers/net/veth.", "kernel/drivers/net/dummy.")
