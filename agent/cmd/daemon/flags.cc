@@ -61,7 +61,8 @@ void AddFeedFlags(CLI::App& app, Flags& flags, std::vector<std::string>& feeds) 
   app.add_option("--node_name", flags.node_name, "The Node that the agent runs on")
       ->option_text("NAME [the host's name]");
   app.add_option("--pod_cidrs", flags.settings.pod_cidrs,
-                 "Address ranges of pods, beside those that Nodes tell")
+                 "Address ranges of pods, beside those that Nodes tell; where they hold all of "
+                 "the cluster, what lies beside them is certainly EXTERNAL")
       ->delimiter(',')
       ->check([](const std::string& text) {
         const auto range = IpPrefix::Parse(text);
