@@ -24,6 +24,7 @@ void ProxyProcesses::Add(const ProxyProcess& process) {
   if (Entry* entry = FindEntry(process.process_id, process.start)) {
     std::map<uint64_t, BootTime> elsewhere = std::move(entry->process.elsewhere);
     entry->process = process;
+    entry->ended = BootTime();  // it was taken for ended when it left another group
     entry->process.elsewhere.merge(elsewhere);
     entry->process.elsewhere.erase(process.netns_cookie);
     return;

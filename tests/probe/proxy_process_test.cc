@@ -72,5 +72,12 @@ TEST_F(ElsewhereTest, OutlivesABetterDescriptionOfTheProcess) {
   EXPECT_THAT(Elsewhere(), ElementsAre(Pair(3, Millis(1000))));
 }
 
+TEST_F(ElsewhereTest, AProcessThatIsDescribedAnewHasNotEnded) {
+  processes_.End(7, Millis(100), Millis(1000));
+  processes_.Add(process_);
+  processes_.Forget(Millis(100'000));
+  EXPECT_NE(processes_.Find(7, Millis(100)), nullptr);
+}
+
 }  // namespace
 }  // namespace phantomd
