@@ -37,7 +37,11 @@ uint64_t LostOf(const FollowedProcess& process) {
 
 RecordAccount::RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted,
                              BootTime start)
-    : processes_(processes), base_(counted), settled_(counted), settled_at_(start) {}
+    : processes_(processes),
+      base_(counted),
+      settled_(counted),
+      settled_at_(start),
+      marks_{{start, counted}} {}
 
 bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
   return LostOf(counted[CONNECT_RECORD_ATTEMPT]) != LostOf(settled_[CONNECT_RECORD_ATTEMPT]) ||
@@ -57,20 +61,14 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
       loss.to = std::max(loss.to, latest);
     }
     if (loss.count > 0) SettleProxies(followed, std::move(loss), &out);
-
-    Loss unread{.what = std::string(group.what), .from = settled_at_, .to = now};
     for (const uint32_t kind : group.kinds) {
-      Unbalanced& unbalanced = unbalanced_[kind];
-      const uint64_t due = settled_[kind].submitted - base_[kind].submitted;
+      uint64_t& unforeseen = unbalanced_[kind].unforeseen;
       const uint64_t made = counted[kind].submitted - base_[kind].submitted;
-      if (read_[kind] + unbalanced.unread < due) {
-        unread.count += due - read_[kind] - unbalanced.unread;
-        unbalanced.unread = due - read_[kind];
-      }
-      if (read_[kind] > made + unbalanced.unforeseen) unbalanced.unforeseen = read_[kind] - made;
+      if (read_[kind] > made + unforeseen) unforeseen = read_[kind] - made;
     }
-    if (unread.count > 0) out.push_back(std::move(unread));
   }
+  marks_.push_back({now, counted});
+  SettleUnread(now, &out);
   if (skipped_since_.is_set()) {
     out.push_back(Loss{
         .what = std::string(kAttempt), .from = skipped_since_, .to = now, .count_unknown = true});
@@ -81,6 +79,25 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
   settled_ = counted;
   settled_at_ = now;
   return out;
+}
+
+void RecordAccount::SettleUnread(BootTime now, std::vector<Loss>* out) {
+  while (marks_.size() > 1 && marks_[1].at + kPatience <= now) {
+    const BootTime checked = marks_.front().at;
+    marks_.pop_front();
+    const Mark& mark = marks_.front();
+    for (const Group& group : Groups()) {
+      Loss loss{.what = std::string(group.what), .from = checked, .to = mark.at};
+      for (const uint32_t kind : group.kinds) {
+        uint64_t& unread = unbalanced_[kind].unread;
+        const uint64_t due = mark.counted[kind].submitted - base_[kind].submitted;
+        const uint64_t missing = due > read_[kind] ? due - read_[kind] : 0;
+        if (missing > unread) loss.count += missing - unread;
+        unread = missing;
+      }
+      if (loss.count > 0) out->push_back(std::move(loss));
+    }
+  }
 }
 
 // `total` comes by proxy, and the rest of it without one: that of applications, and of processes
@@ -136,7 +153,7 @@ std::vector<std::string> RecordAccount::Limitations() const {
       sum.unforeseen += unbalanced_[kind].unforeseen;
     }
     if (sum.unread > 0) {
-      out.push_back(fmt::format("{} records of the kind '{}' that the kernel made were never read",
+      out.push_back(fmt::format("{} records of the kind '{}' that the kernel made were not read",
                                 sum.unread, group.what));
     }
     if (sum.unforeseen > 0) {

@@ -3,9 +3,9 @@
 //
 // For each kind of record, at any time:   submitted = read + still in the ring,
 //                                         what happened = submitted + lost.
-// What had been submitted when one round settled has been read when the next one does, as each
-// round reads until the ring is empty: if not, or if more was read than was ever submitted, the
-// account is unbalanced, which is said and counted, and what is missing is a loss.
+// A round reads until the ring seems empty: it may stop early at a record that some CPU is still
+// writing. So a record is missing when it had been submitted kPatience ago and has not been read:
+// that is said, and is a loss. Should it be read after all, it is missing no more.
 //
 // A loss says how much of what is missing, and since when and until when its records would have
 // been made (an attempt's at its outcome; its SYN may be older). Of the attempts that followed
@@ -19,7 +19,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -46,6 +48,8 @@ struct RecordBalance {
 
 class RecordAccount {
  public:
+  static constexpr Nanos kPatience = std::chrono::seconds(2);
+
   // What the kernel had counted by `start` is nobody's. `processes` must outlive the account.
   RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted, BootTime start);
 
@@ -68,10 +72,18 @@ class RecordAccount {
   using Identity = std::pair<uint32_t, uint64_t>;  // process ID, start
 
   struct Unbalanced {
-    uint64_t unread = 0;      // submitted, never read
+    uint64_t unread = 0;      // submitted, not read in kPatience
     uint64_t unforeseen = 0;  // read, never submitted
   };
 
+  // What the kernel had counted when a round settled.
+  struct Mark {
+    BootTime at;
+    KernelTotals counted;
+  };
+
+  // What is missing of what was submitted by the newest mark that is old enough.
+  void SettleUnread(BootTime now, std::vector<Loss>* out);
   void SettleProxies(const std::vector<FollowedProcess>& followed, Loss total,
                      std::vector<Loss>* out);
 
@@ -83,6 +95,7 @@ class RecordAccount {
   BootTime skipped_since_;  // set: runs were skipped, which is yet to be told
   std::array<uint64_t, CONNECT_COUNTER_KINDS> read_{};
   std::array<Unbalanced, CONNECT_COUNTER_KINDS> unbalanced_{};
+  std::deque<Mark> marks_;  // the first was checked last; the others are younger
   std::map<Identity, uint64_t> lost_by_process_;
 };
 
