@@ -36,7 +36,7 @@ bool EndResolver::Resolve(ConnectionEnd& end) const {
   return true;
 }
 
-void EndResolver::OnEnd(const end_record& record, BootTime now, std::vector<ConnectionEnd>& out) {
+void EndResolver::OnEnd(const end_record& record, std::vector<ConnectionEnd>& out) {
   ConnectionEnd end = ToConnectionEnd(record);
   const std::optional<Opener> proxy =
       openers_.OpenerOf(end.process_id, BootTime::FromNanos(int64_t(record.process_start_ns)),
@@ -46,7 +46,8 @@ void EndResolver::OnEnd(const end_record& record, BootTime now, std::vector<Conn
     end.proxy_id = proxy->proxy_id;
     if (end.how == ConnectionEnd::How::kStalled) Remember(end.socket_cookie, *proxy);
   } else if (!Resolve(end)) {
-    if (now - end.established < accept_wait_) waiting_.push_back(std::move(end));
+    // However old it is: its attempt may be in hand, and not decided yet.
+    waiting_.push_back(std::move(end));
     return;
   }
   out.push_back(std::move(end));

@@ -41,7 +41,7 @@ class EndResolver {
   // Null: not remembered.
   const Opener* Remembered(uint64_t socket_cookie) const;
   // What can be told at once is appended to `out`.
-  void OnEnd(const end_record& record, BootTime now, std::vector<ConnectionEnd>& out);
+  void OnEnd(const end_record& record, std::vector<ConnectionEnd>& out);
   // Decides what has waited for accept_wait since it was established; everything with
   // BootTime::Max().
   void Expire(BootTime now, std::vector<ConnectionEnd>& out);

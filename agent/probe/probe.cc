@@ -131,7 +131,7 @@ void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, boo
   }
   std::vector<ConnectionEnd> ends;
   for (const ConnectRecord& record : records) {
-    if (const auto* end = std::get_if<end_record>(&record)) ends_.OnEnd(*end, now, ends);
+    if (const auto* end = std::get_if<end_record>(&record)) ends_.OnEnd(*end, ends);
   }
   if (expire) ends_.Expire(now, ends);
   for (ConnectionEnd& end : ends) sink(std::move(end));

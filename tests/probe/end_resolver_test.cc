@@ -74,24 +74,34 @@ class EndResolverTest : public testing::Test {
 };
 
 TEST_F(EndResolverTest, AProxysEndIsItsThreads) {
-  ends_.OnEnd(End(7, 8, 1, 5, 6), At(6), out_);
+  ends_.OnEnd(End(7, 8, 1, 5, 6), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy));
-  ends_.OnEnd(End(7, 7, 2, 5, 6), At(6), out_);
+  ends_.OnEnd(End(7, 7, 2, 5, 6), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxyControl));
 }
 
 TEST_F(EndResolverTest, AnApplicationsEndIsToldIfItsAttemptWasNotIntercepted) {
   ends_.Decided(Decided(1, Initiator::kApplication));
   ends_.Decided(Decided(2, Initiator::kIntercepted));
-  ends_.OnEnd(End(20, 20, 1, 5, 9), At(9), out_);
-  ends_.OnEnd(End(20, 20, 2, 5, 9), At(9), out_);
+  ends_.OnEnd(End(20, 20, 1, 5, 9), out_);
+  ends_.OnEnd(End(20, 20, 2, 5, 9), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
+  ends_.Expire(At(9), out_);
+  EXPECT_THAT(Take(), IsEmpty());
   EXPECT_EQ(ends_.waiting(), 0u);
 }
 
+// Where the agent lags, an end is read in the same round as its attempt, which is decided last.
+TEST_F(EndResolverTest, AnOldEndIsToldOnceItsAttemptIsDecidedInTheSameRound) {
+  ends_.OnEnd(End(20, 20, 1, 5, 5.1), out_);
+  ends_.Decided(Decided(1, Initiator::kApplication));
+  ends_.Expire(At(60), out_);
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
+}
+
 TEST_F(EndResolverTest, AnEndWaitsForItsAttemptToBeDecided) {
-  ends_.OnEnd(End(20, 20, 1, 5, 5.1), At(5.1), out_);
-  ends_.OnEnd(End(20, 20, 2, 5, 5.1), At(5.1), out_);
+  ends_.OnEnd(End(20, 20, 1, 5, 5.1), out_);
+  ends_.OnEnd(End(20, 20, 2, 5, 5.1), out_);
   ends_.Expire(At(5.2), out_);
   EXPECT_THAT(Take(), IsEmpty());
   ends_.Decided(Decided(1, Initiator::kApplication));
@@ -104,8 +114,8 @@ TEST_F(EndResolverTest, AnEndWaitsForItsAttemptToBeDecided) {
 }
 
 TEST_F(EndResolverTest, NothingWaitsAtTheEnd) {
-  ends_.OnEnd(End(20, 20, 1, 5, 5.1), At(5.1), out_);
-  ends_.OnEnd(End(20, 20, 2, 5, 5.1), At(5.1), out_);
+  ends_.OnEnd(End(20, 20, 1, 5, 5.1), out_);
+  ends_.OnEnd(End(20, 20, 2, 5, 5.1), out_);
   ends_.Decided(Decided(2, Initiator::kApplication));
   ends_.Expire(BootTime::Max(), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
@@ -114,12 +124,12 @@ TEST_F(EndResolverTest, NothingWaitsAtTheEnd) {
 
 // An orphan's last end comes minutes after its process.
 TEST_F(EndResolverTest, WhoStalledIsRememberedWhenTheProcessIsForgotten) {
-  ends_.OnEnd(Stall(7, 1, 5, 6), At(6), out_);
+  ends_.OnEnd(Stall(7, 1, 5, 6), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy));
   processes_.End(7, At(1), At(7));
   processes_.Forget(At(100));
-  ends_.OnEnd(End(7, 8, 1, 5, 110, ETIMEDOUT), At(110), out_);
-  ends_.OnEnd(End(7, 8, 2, 5, 110, ETIMEDOUT), At(110), out_);
+  ends_.OnEnd(End(7, 8, 1, 5, 110, ETIMEDOUT), out_);
+  ends_.OnEnd(End(7, 8, 2, 5, 110, ETIMEDOUT), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy));
 }
 
@@ -128,9 +138,9 @@ TEST_F(EndResolverTest, TheOldestIsForgottenFirst) {
     ends_.Decided(Decided(cookie, Initiator::kApplication));
   }
   EXPECT_EQ(ends_.remembered(), EndResolver::kRemembered);
-  ends_.OnEnd(End(20, 20, 0, 5, 9), At(9), out_);
+  ends_.OnEnd(End(20, 20, 0, 5, 9), out_);
   EXPECT_THAT(Take(), IsEmpty());
-  ends_.OnEnd(End(20, 20, 1, 5, 9), At(9), out_);
+  ends_.OnEnd(End(20, 20, 1, 5, 9), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
 }
 
