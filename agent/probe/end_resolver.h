@@ -7,7 +7,7 @@
 //
 // Example: an application's connection is established at 5.0 s and reset at 5.1 s; its attempt is
 // decided at 6.2 s, and its end with it, kApplication. One established at 5.0 s, intercepted, and
-// reset at 9.0 s is dropped at once.
+// reset at 9.0 s is dropped at the round's end.
 //
 // A stall is not the end: whoever stalled is remembered too, because the kernel may give the
 // connection up minutes after the process has been forgotten.
