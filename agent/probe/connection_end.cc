@@ -4,6 +4,8 @@
 
 #include <cerrno>
 
+#include "agent/probe/kernel_time.h"
+
 namespace phantomd {
 
 ConnectionEnd::How ClassifyEnd(const end_record& record) {
@@ -21,7 +23,7 @@ ConnectionEnd::How ClassifyEnd(const end_record& record) {
 ConnectionEnd ToConnectionEnd(const end_record& record) {
   ConnectionEnd out;
   out.socket_cookie = record.socket_cookie;
-  out.ended = BootTime::FromNanos(static_cast<int64_t>(record.ended_ns));
+  out.ended = FromKernel(record.ended_ns);
   out.how = ClassifyEnd(record);
   out.bytes_sent = record.bytes_sent;
   // The kernel counts a FIN as one byte.
@@ -32,7 +34,7 @@ ConnectionEnd ToConnectionEnd(const end_record& record) {
   out.thread_id = record.thread_id;
   out.cgroup_id = record.cgroup_id;
   out.destination = {IpAddr::FromBytes(record.destination), record.destination_port};
-  out.established = BootTime::FromNanos(static_cast<int64_t>(record.established_ns));
+  out.established = FromKernel(record.established_ns);
   out.adopted = record.flags & END_FLAG_ADOPTED;
   return out;
 }

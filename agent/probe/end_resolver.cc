@@ -4,8 +4,17 @@
 #include <utility>
 
 #include "agent/probe/connection_end.h"
+#include "agent/probe/kernel_time.h"
 
 namespace phantomd {
+namespace {
+
+void Name(ConnectionEnd& end, const Opener& opener) {
+  end.initiator = opener.initiator;
+  end.proxy_id = opener.proxy_id;
+}
+
+}  // namespace
 
 void EndResolver::Decided(const Attempt& attempt) {
   if (attempt.outcome != Outcome::kEstablished || attempt.initiator != Initiator::kApplication) {
@@ -31,19 +40,16 @@ const Opener* EndResolver::Remembered(uint64_t socket_cookie) const {
 bool EndResolver::Resolve(ConnectionEnd& end) const {
   const Opener* known = Remembered(end.socket_cookie);
   if (known == nullptr) return false;
-  end.initiator = known->initiator;
-  end.proxy_id = known->proxy_id;
+  Name(end, *known);
   return true;
 }
 
 void EndResolver::OnEnd(const end_record& record, std::vector<ConnectionEnd>& out) {
   ConnectionEnd end = ToConnectionEnd(record);
-  const std::optional<Opener> proxy =
-      openers_.OpenerOf(end.process_id, BootTime::FromNanos(int64_t(record.process_start_ns)),
-                        end.thread_id, end.netns_cookie);
+  const std::optional<Opener> proxy = openers_.OpenerOf(
+      end.process_id, FromKernel(record.process_start_ns), end.thread_id, end.netns_cookie);
   if (proxy) {
-    end.initiator = proxy->initiator;
-    end.proxy_id = proxy->proxy_id;
+    Name(end, *proxy);
     if (end.how == ConnectionEnd::How::kStalled) Remember(end.socket_cookie, *proxy);
   } else if (!Resolve(end)) {
     // However old it is: its attempt may be in hand, and not decided yet.

@@ -3,12 +3,12 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
+#include "agent/probe/bpf_iterator.h"
+#include "agent/probe/kernel_time.h"
 #include "agent/probe/proxy_process.h"
 
 namespace phantomd {
@@ -18,20 +18,12 @@ absl::Status Failure(const char* what, int error) {
   return absl::ResourceExhaustedError(fmt::format("cannot {}: {}", what, std::strerror(error)));
 }
 
-BootTime StartOf(const followed_process& entry) {
-  return BootTime::FromNanos(static_cast<int64_t>(entry.start_ns));
-}
-
-struct Closer {
-  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
-
 }  // namespace
 
 absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie) {
   followed_process known{};
   if (bpf_map_lookup_elem(map_fd_, &process_id, &known) == 0) {
-    if (ProxyProcesses::SameStart(StartOf(known), start)) return absl::OkStatus();
+    if (ProxyProcesses::SameStart(FromKernel(known.start_ns), start)) return absl::OkStatus();
     // An earlier process of this ID. Between these two calls the kernel may have met a later one,
     // whose exec record then makes its reader follow it again.
     bpf_map_delete_elem(map_fd_, &process_id);
@@ -48,7 +40,7 @@ absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint
 void FollowedProcesses::Forget(uint32_t process_id, BootTime start) {
   followed_process known{};
   if (bpf_map_lookup_elem(map_fd_, &process_id, &known) != 0) return;
-  if (!ProxyProcesses::SameStart(StartOf(known), start)) return;
+  if (!ProxyProcesses::SameStart(FromKernel(known.start_ns), start)) return;
   bpf_map_delete_elem(map_fd_, &process_id);
 }
 
@@ -73,7 +65,7 @@ absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t 
   LIBBPF_OPTS(bpf_iter_attach_opts, options);
   options.link_info = &one_process;
   options.link_info_len = sizeof(one_process);
-  std::unique_ptr<bpf_link, Closer> link(bpf_program__attach_iter(lister_, &options));
+  BpfLink link(bpf_program__attach_iter(lister_, &options));
   if (link == nullptr && errno == ESRCH) return std::vector<socket_place>();  // it has ended
   if (link == nullptr) {
     // Kernels before 6.1 know no such choice.
@@ -83,17 +75,10 @@ absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t 
   const int fd = bpf_iter_create(bpf_link__fd(link.get()));
   if (fd < 0) return Failure("list the sockets of a process", errno);
   std::vector<socket_place> out;
-  socket_place places[256];
-  ssize_t size = 0;
-  // The kernel hands out whole values, as many as fit.
-  while ((size = read(fd, places, sizeof(places))) > 0 || (size < 0 && errno == EAGAIN)) {
-    for (size_t i = 0; size > 0 && i < size / sizeof(socket_place); ++i) {
-      if (places[i].process_id == process_id) out.push_back(places[i]);
-    }
-  }
-  const int error = errno;
-  close(fd);
-  if (size < 0) return Failure("list the sockets of a process", error);
+  const int error = ReadIterator<socket_place>(fd, [&](const socket_place& place) {
+    if (place.process_id == process_id) out.push_back(place);
+  });
+  if (error != 0) return Failure("list the sockets of a process", error);
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "agent/base/boot_time.h"
+#include "agent/probe/kernel_time.h"
 #include "bpf/connect_event.h"
 
 struct bpf_program;
@@ -27,7 +28,7 @@ struct FollowedProcess {
   uint32_t process_id = 0;
   followed_process entry{};
 
-  BootTime start() const { return BootTime::FromNanos(static_cast<int64_t>(entry.start_ns)); }
+  BootTime start() const { return FromKernel(entry.start_ns); }
   bool ended() const { return entry.ended_ns != 0; }
 };
 

@@ -169,12 +169,11 @@ KernelTotals KernelProbe::ReadTotals() const {
   return out;
 }
 
-void KernelProbe::Settled(const KernelTotals& totals, BootTime at) {
+void KernelProbe::Settled(const KernelTotals& totals, uint64_t skipped_runs, BootTime at) {
   for (uint32_t kind = 0; kind < CONNECT_COUNTER_KINDS; ++kind) {
-    const connect_counters& counters = totals[kind];
-    state_->lost[kind] = counters.lost + counters.storage_failed + counters.unreadable;
+    state_->lost[kind] = LostOf(totals[kind]);
   }
-  state_->skipped_runs = ReadSkippedRuns();
+  state_->skipped_runs = skipped_runs;
   state_->settled_ns = static_cast<uint64_t>(at.nanos());
 }
 

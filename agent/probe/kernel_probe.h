@@ -25,6 +25,8 @@
 #include "absl/status/statusor.h"
 #include "agent/base/boot_time.h"
 #include "agent/probe/followed_processes.h"
+#include "agent/probe/io_uring_tracepoint.h"
+#include "agent/probe/kernel_time.h"
 #include "agent/probe/pin_directory.h"
 #include "agent/probe/ring_reader.h"
 #include "bpf/connect_event.h"
@@ -50,6 +52,11 @@ using ConnectRecord = std::variant<connect_record, accept_record, end_record>;
 // Sums over all CPUs since the probe was loaded, by connect_record_kind. For each kind, what
 // happened = submitted + lost + storage_failed + unreadable.
 using KernelTotals = std::array<connect_counters, CONNECT_COUNTER_KINDS>;
+
+// What happened and left no record, for whatever reason.
+inline uint64_t LostOf(const connect_counters& counters) {
+  return counters.lost + counters.storage_failed + counters.unreadable;
+}
 
 class KernelProbe {
  public:
@@ -91,11 +98,9 @@ class KernelProbe {
   // What agents before this one had read (as `submitted`) and had told as lost, and when they last
   // did; nothing, and unset, without any.
   KernelTotals SettledBefore() const;
-  BootTime SettledBeforeAt() const {
-    return BootTime::FromNanos(static_cast<int64_t>(predecessor_.settled_ns));
-  }
-  // Leaves to the next agent that these losses have been told.
-  void Settled(const KernelTotals& totals, BootTime at);
+  BootTime SettledBeforeAt() const { return FromKernel(predecessor_.settled_ns); }
+  // Leaves to the next agent that these losses, and those of the skipped runs, have been told.
+  void Settled(const KernelTotals& totals, uint64_t skipped_runs, BootTime at);
 
   KernelTotals ReadTotals() const;
   // How often the kernel did not run a program because it was already running on that CPU: a timer
@@ -113,7 +118,8 @@ class KernelProbe {
 
   KernelProbe() = default;
   static absl::StatusOr<Skeleton> OpenAndLoad(const KernelProbeOptions& options,
-                                              const PinDirectory* pins, bool optional);
+                                              const PinDirectory* pins, IoUringTracepoint io_uring,
+                                              bool optional);
   static absl::Status UsePins(connect_bpf& bpf, const PinDirectory& pins);
   absl::Status OpenRings();
   absl::Status AttachAll();

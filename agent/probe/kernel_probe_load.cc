@@ -17,7 +17,6 @@
 #include <utility>
 
 #include "agent/base/strings.h"
-#include "agent/probe/io_uring_tracepoint.h"
 #include "agent/probe/kernel_probe.h"
 #include "agent/probe/probe_hooks.h"
 #include "bpf/connect.skel.h"
@@ -60,6 +59,7 @@ uint64_t SkippedRunsOfLink(int fd) {
 
 absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbeOptions& options,
                                                                const PinDirectory* pins,
+                                                               IoUringTracepoint io_uring,
                                                                bool optional) {
   bpf_object_open_opts open_options{};
   open_options.sz = sizeof(open_options);
@@ -85,7 +85,6 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
   bpf_program__set_autoload(bpf->progs.on_open_file, optional);
   bpf_program__set_autoload(bpf->progs.on_tcp_socket, optional);
   if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
-  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
   bpf->rodata->io_uring_tells_entry = io_uring == IoUringTracepoint::kEntry;
   if (io_uring == IoUringTracepoint::kNone || io_uring == IoUringTracepoint::kBlind) {
     bpf_program__set_autoload(bpf->progs.on_io_uring_complete, false);
@@ -132,15 +131,16 @@ absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbe
     probe->continues_ = probe->pins_->HasMap("records");
   }
   const PinDirectory* pins = probe->pins_.get();
-  absl::StatusOr<Skeleton> all = OpenAndLoad(options, pins, /*optional=*/true);
+  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
+  absl::StatusOr<Skeleton> all = OpenAndLoad(options, pins, io_uring, /*optional=*/true);
   if (!all.ok()) {
-    absl::StatusOr<Skeleton> least = OpenAndLoad(options, pins, /*optional=*/false);
+    absl::StatusOr<Skeleton> least = OpenAndLoad(options, pins, io_uring, /*optional=*/false);
     if (!least.ok()) return least.status();
     probe->limitations_.push_back(
         fmt::format("optional hooks cannot be loaded: {}", FromAbsl(all.status().message())));
     all = std::move(least);
   }
-  if (ReadIoUringTracepoint(options.btf_path) == IoUringTracepoint::kBlind) {
+  if (io_uring == IoUringTracepoint::kBlind) {
     probe->limitations_.push_back(
         fmt::format("this kernel does not tell which io_uring request ended: {}", kWithoutIoUring));
   }

@@ -2,6 +2,8 @@
 
 #include <cerrno>
 
+#include "agent/probe/kernel_time.h"
+
 namespace phantomd {
 namespace {
 
@@ -78,8 +80,8 @@ Attempt ToAttempt(const connect_record& record) {
   out.process_id = record.process_id;
   out.source = {IpAddr::FromBytes(record.source), record.source_port};
   out.destination = {IpAddr::FromBytes(record.destination), record.destination_port};
-  out.started = BootTime::FromNanos(static_cast<int64_t>(record.started_ns));
-  out.ended = BootTime::FromNanos(static_cast<int64_t>(record.ended_ns));
+  out.started = FromKernel(record.started_ns);
+  out.ended = FromKernel(record.ended_ns);
   out.outcome = result.outcome;
   out.error_number = result.error_number;
   if (result.outcome == Outcome::kUnreachable && (record.flags & CONNECT_FLAG_ICMP)) {
@@ -91,7 +93,7 @@ Attempt ToAttempt(const connect_record& record) {
   out.thread_id = record.thread_id;
   out.cgroup_id = record.cgroup_id;
   out.adopted = record.flags & CONNECT_FLAG_ADOPTED;
-  out.process_start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  out.process_start = FromKernel(record.process_start_ns);
   return out;
 }
 

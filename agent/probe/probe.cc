@@ -153,10 +153,9 @@ void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sin
     followed = kernel_->processes().All();
     counted = kernel_->ReadTotals();
   }
-  for (Loss& loss : account_.Settle(counted, followed, kernel_->ReadSkippedRuns(), now)) {
-    sink(std::move(loss));
-  }
-  kernel_->Settled(counted, now);
+  const uint64_t skipped_runs = kernel_->ReadSkippedRuns();
+  for (Loss& loss : account_.Settle(counted, followed, skipped_runs, now)) sink(std::move(loss));
+  kernel_->Settled(counted, skipped_runs, now);
 }
 
 std::vector<std::string> Probe::Limitations() const {

@@ -11,6 +11,7 @@
 
 #include "agent/base/strings.h"
 #include "agent/probe/cgroup_path.h"
+#include "agent/probe/kernel_time.h"
 #include "agent/probe/proxy_command.h"
 
 namespace phantomd {
@@ -112,7 +113,7 @@ ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
   Member out;
   out.process.kind = kind;
   out.process.process_id = record.process_id;
-  out.process.start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  out.process.start = FromKernel(record.process_start_ns);
   out.process.netns_cookie = record.netns_cookie;
   out.process.cgroup_id = record.cgroup_id;
   out.process.uid = record.uid;
@@ -121,8 +122,8 @@ ProxyDiscovery::Member ProxyDiscovery::FromRecord(const process_record& record,
 }
 
 bool ProxyDiscovery::OnExec(const process_record& record) {
-  const BootTime observed = BootTime::FromNanos(static_cast<int64_t>(record.observed_ns));
-  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  const BootTime observed = FromKernel(record.observed_ns);
+  const auto start = FromKernel(record.process_start_ns);
   const auto executable = proc_.Executable(record.process_id);
   const auto shown_start = proc_.Start(record.process_id);
   // /proc may already show a later process, or none: then the name that the kernel saw must do.
@@ -162,11 +163,11 @@ void ProxyDiscovery::OnElsewhere(uint32_t process_id, BootTime start, uint64_t n
 void ProxyDiscovery::OnExit(const process_record& record) {
   // The ID may belong to a later process by now.
   const auto living = living_.find(record.process_id);
-  const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+  const auto start = FromKernel(record.process_start_ns);
   if (living == living_.end() || !ProxyProcesses::SameStart(start, living->second.process.start)) {
     return;
   }
-  Leave(record.process_id, BootTime::FromNanos(static_cast<int64_t>(record.observed_ns)));
+  Leave(record.process_id, FromKernel(record.observed_ns));
 }
 
 void ProxyDiscovery::Scan(BootTime now) {

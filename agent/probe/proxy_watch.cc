@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "agent/base/strings.h"
+#include "agent/probe/kernel_time.h"
 
 namespace phantomd {
 
@@ -12,7 +13,7 @@ std::vector<process_record> ProxyWatch::TakeProcesses(BootTime now) {
   FollowedProcesses kernel = kernel_.processes();
   std::vector<process_record> records = kernel_.TakeProcesses();
   for (const process_record& record : records) {
-    const auto start = BootTime::FromNanos(static_cast<int64_t>(record.process_start_ns));
+    const auto start = FromKernel(record.process_start_ns);
     switch (record.kind) {
       case CONNECT_RECORD_EXEC:
         if (!discovery_.OnExec(record)) {
@@ -108,7 +109,7 @@ void ProxyWatch::DropProcesses(BootTime now) {
     const Identity identity{followed.process_id, followed.start()};
     bool over = false;
     if (followed.ended()) {
-      over = now - BootTime::FromNanos(static_cast<int64_t>(followed.entry.ended_ns)) > kKeep;
+      over = now - FromKernel(followed.entry.ended_ns) > kKeep;
     } else if (discovery_.processes().Find(followed.process_id, followed.start()) == nullptr) {
       over = strangers_.contains(identity);
       if (!over) strangers.insert(identity);

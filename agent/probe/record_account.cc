@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "agent/probe/kernel_time.h"
+
 namespace phantomd {
 namespace {
 
@@ -23,10 +25,6 @@ const std::vector<Group>& Groups() {
       {"process", {CONNECT_RECORD_EXEC, CONNECT_RECORD_EXIT, CONNECT_RECORD_ELSEWHERE}},
   };
   return *groups;
-}
-
-uint64_t LostOf(const connect_counters& counters) {
-  return counters.lost + counters.storage_failed + counters.unreadable;
 }
 
 uint64_t LostOf(const FollowedProcess& process) {
@@ -57,7 +55,7 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
     Loss loss{.what = std::string(group.what), .from = settled_at_, .to = settled_at_};
     for (const uint32_t kind : group.kinds) {
       loss.count += LostOf(counted[kind]) - LostOf(settled_[kind]);
-      const auto latest = BootTime::FromNanos(static_cast<int64_t>(counted[kind].lost_at_ns));
+      const auto latest = FromKernel(counted[kind].lost_at_ns);
       loss.to = std::max(loss.to, latest);
     }
     if (loss.count > 0) SettleProxies(followed, std::move(loss), &out);

@@ -9,34 +9,19 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 #include <system_error>
 #include <thread>
 
+#include "agent/probe/bpf_iterator.h"
+
 namespace phantomd {
 namespace {
-
-struct Closer {
-  void operator()(bpf_link* link) const { bpf_link__destroy(link); }
-};
 
 // The iterator's descriptor, or a negative errno.
 int BeginIn(int netns, int link) {
   if (setns(netns, CLONE_NEWNET) != 0) return -errno;
   const int fd = bpf_iter_create(link);
   return fd < 0 ? -errno : fd;
-}
-
-// 0 or an errno.
-int ReadAll(int fd, std::vector<socket_record>* out) {
-  socket_record records[128];
-  for (;;) {
-    // The kernel hands out whole values, as many as fit.
-    const ssize_t size = read(fd, records, sizeof(records));
-    if (size == 0) return 0;
-    if (size < 0 && errno != EAGAIN && errno != EINTR) return errno;
-    if (size > 0) out->insert(out->end(), records, records + size / sizeof(socket_record));
-  }
 }
 
 absl::Status Failure(const std::string& netns_path, int error) {
@@ -50,7 +35,7 @@ absl::Status Failure(const std::string& netns_path, int error) {
 
 absl::StatusOr<std::vector<socket_record>> WalkSockets(const bpf_program* walker,
                                                        const std::string& netns_path) {
-  const std::unique_ptr<bpf_link, Closer> link(bpf_program__attach_iter(walker, nullptr));
+  const BpfLink link(bpf_program__attach_iter(walker, nullptr));
   if (link == nullptr) return Failure(netns_path, errno);
   const int netns = open(netns_path.c_str(), O_RDONLY | O_CLOEXEC);
   if (netns < 0) return Failure(netns_path, errno);
@@ -63,8 +48,8 @@ absl::StatusOr<std::vector<socket_record>> WalkSockets(const bpf_program* walker
   close(netns);
   if (iterator < 0) return Failure(netns_path, -iterator);
   std::vector<socket_record> out;
-  const int error = ReadAll(iterator, &out);
-  close(iterator);
+  const int error = ReadIterator<socket_record>(
+      iterator, [&](const socket_record& record) { out.push_back(record); });
   if (error != 0) return Failure(netns_path, error);
   return out;
 }
