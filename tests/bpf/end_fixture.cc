@@ -151,6 +151,14 @@ void EndTest::Receive(const Fd& fd, size_t size) {
   EXPECT_EQ(recv(fd.get(), text.data(), size, MSG_WAITALL), ssize_t(size));
 }
 
+void EndTest::PingAndClose(Connection& c) {
+  Send(c.client, "ping");
+  Receive(c.server, 4);
+  c.client.Close();
+  Receive(c.server, 0);
+  c.server.Close();
+}
+
 void EndTest::ResetWhenClosed(const Fd& fd) {
   const linger reset{1, 0};
   PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);

@@ -75,6 +75,8 @@ class EndTest : public testing::TestWithParam<Family> {
 
   static void Send(const Fd& fd, std::string_view text);
   static void Receive(const Fd& fd, size_t size);
+  // "ping" arrives, then both sides close, the client first.
+  static void PingAndClose(Connection& c);
   static void ResetWhenClosed(const Fd& fd);
   // Retransmissions of the same data by the timer, so far.
   static int Retransmits(const Fd& fd);

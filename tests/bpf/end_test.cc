@@ -112,26 +112,14 @@ TEST_P(EndTest, StalledAndAliveAgain) {
   Connection connection = Connect();
   const Silence silence(connection, 4);
   CheckOf("stalled, then answered and closed", std::move(connection),
-          {{How::kStalled, 4, 0}, {How::kClosed, 4, 0}}, [](Connection& c) {
-            Send(c.client, "ping");
-            Receive(c.server, 4);
-            c.client.Close();
-            Receive(c.server, 0);
-            c.server.Close();
-          });
+          {{How::kStalled, 4, 0}, {How::kClosed, 4, 0}}, PingAndClose);
 }
 
 TEST_P(EndTest, TwoRetransmissionsAreNoStall) {
   Connection connection = Connect();
   const Silence silence(connection, 3);
   CheckOf("answered at the second retransmission", std::move(connection), {{How::kClosed, 4, 0}},
-          [](Connection& c) {
-            Send(c.client, "ping");
-            Receive(c.server, 4);
-            c.client.Close();
-            Receive(c.server, 0);
-            c.server.Close();
-          });
+          PingAndClose);
 }
 
 // Five retransmissions are one stall.

@@ -18,6 +18,7 @@
 #include "agent/base/check.h"
 #include "tests/base/temporary_folder.h"
 #include "tests/bpf/probe_fixture.h"
+#include "tests/testing/envoy_binary.h"
 
 namespace phantomd {
 namespace {
@@ -28,23 +29,11 @@ namespace fs = std::filesystem;
 
 constexpr uint16_t kInbound = 10000;  // where Envoy listens; each connection makes it connect
 
-// Where deploy/install-packages puts the proxy; empty if it is in neither place.
-std::string EnvoyBinary() {
-  const char* build = std::getenv("PHANTOMD_BUILD_DIR");
-  const char* source = std::getenv("PHANTOMD_SOURCE_DIR");
-  for (const fs::path& folder : {fs::path(build == nullptr ? "." : build),
-                                 fs::path(source == nullptr ? "." : source) / "build"}) {
-    const fs::path binary = folder / "envoy/envoy/_bin/envoy";
-    if (access(binary.c_str(), X_OK) == 0) return binary;
-  }
-  return {};
-}
-
 class RealEnvoyProbeTest : public ProbeTest {
  protected:
   void SetUp() override {
     ProbeTest::SetUp();
-    binary_ = EnvoyBinary();
+    binary_ = testing::EnvoyBinary();
     ASSERT_FALSE(binary_.empty()) << "no Envoy: deploy/install-packages fetches it";
     std::ofstream(folder_ / "bootstrap.yaml") << fmt::format(
         R"(admin: {{address: {{socket_address: {{address: 127.0.0.1, port_value: 15000}}}}}}

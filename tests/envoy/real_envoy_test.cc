@@ -16,6 +16,7 @@
 
 #include "tests/base/temporary_folder.h"
 #include "tests/envoy/edge_harness.h"
+#include "tests/testing/envoy_binary.h"
 
 namespace phantomd {
 namespace {
@@ -24,23 +25,11 @@ namespace fs = std::filesystem;
 
 constexpr char kCluster[] = "outbound|8080||catalog.shop.svc.cluster.local";
 
-// Where deploy/install-packages puts the proxy; empty if it is in neither place.
-std::string EnvoyBinary() {
-  const char* build = std::getenv("PHANTOMD_BUILD_DIR");
-  const char* source = std::getenv("PHANTOMD_SOURCE_DIR");
-  for (const fs::path& folder : {fs::path(build == nullptr ? "." : build),
-                                 fs::path(source == nullptr ? "." : source) / "build"}) {
-    const fs::path binary = folder / "envoy/envoy/_bin/envoy";
-    if (access(binary.c_str(), X_OK) == 0) return binary;
-  }
-  return {};
-}
-
 // An Envoy with one EDS cluster of three endpoints, in a directory of its own.
 class RealEnvoyTest : public testing::TemporaryFolder {
  protected:
   void SetUp() override {
-    const std::string binary = EnvoyBinary();
+    const std::string binary = testing::EnvoyBinary();
     ASSERT_FALSE(binary.empty()) << "no Envoy: deploy/install-packages fetches it";
     WriteEndpoints({"127.0.0.11", "127.0.0.12", "127.0.0.13"});
     pid_ = fork();

@@ -12,14 +12,10 @@
 #include "tests/lifecycle/replica.h"
 #include "tests/lifecycle/story.h"
 #include "tests/lifecycle/world.h"
+#include "tests/testing/seeds.h"
 
 namespace phantomd::testing {
 namespace {
-
-int Seeds(int usual) {
-  const char* text = std::getenv("PHANTOMD_SEEDS");
-  return text == nullptr ? usual : std::atoi(text);
-}
 
 // Tells the news one by one, calling `look` with the instant after each.
 template <typename Look>
@@ -37,11 +33,11 @@ class WorldTest : public ::testing::TestWithParam<bool> {
  protected:
   // Worlds of this parameter, each with the randomness for the questions.
   template <typename Body>
-  void ForEachWorld(int usual, const Body& body) {
+  void ForEachWorld(uint64_t usual, const Body& body) {
     const char* one = std::getenv("PHANTOMD_SEED");
     const uint64_t first = one == nullptr ? 1 : std::strtoull(one, nullptr, 10);
-    const int seeds = one == nullptr ? Seeds(usual) : 1;
-    for (uint64_t seed = first; seed < first + static_cast<uint64_t>(seeds); ++seed) {
+    const uint64_t seeds = one == nullptr ? SeedsOr(usual) : 1;
+    for (uint64_t seed = first; seed < first + seeds; ++seed) {
       SCOPED_TRACE(fmt::format("seed {}{}", seed, GetParam() ? " with gaps" : ""));
       const World world(seed, GetParam());
       std::mt19937_64 random(seed);

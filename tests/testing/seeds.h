@@ -1,6 +1,5 @@
-// How many random scenes a model test tries. A sanitizer's build is unoptimised and some twenty
-// times as slow, so it tries a tenth; what it looks for does not hide in one seed of ten.
-// PHANTOMD_SEEDS_TIMES=20 in the environment: twenty times as many, for a long search.
+// How many random scenes a model test tries: as many as PHANTOMD_SEEDS says, for a long search,
+// else as many as the test names.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +7,18 @@
 
 namespace phantomd::testing {
 
-inline uint64_t Seeds(uint64_t wanted) {
-  const char* times = std::getenv("PHANTOMD_SEEDS_TIMES");
-  if (times != nullptr) wanted *= std::strtoull(times, nullptr, 10);
+inline uint64_t SeedsOr(uint64_t usual) {
+  const char* wanted = std::getenv("PHANTOMD_SEEDS");
+  return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
+}
+
+// For scenes that are slow in a sanitizer's build, which is unoptimised and takes some twenty times
+// as long: it tries a tenth, and what it looks for does not hide in one seed of ten.
+inline uint64_t Seeds(uint64_t usual) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return wanted / 10;
-#else
-  return wanted;
+  usual /= 10;
 #endif
+  return SeedsOr(usual);
 }
 
 }  // namespace phantomd::testing
