@@ -9,7 +9,6 @@ namespace {
 // A removal explains connections for a minute (cause AFTER_REMOVAL), so what ended within it before
 // the horizon still matters behind it.
 constexpr Nanos kRemovalMemory = std::chrono::seconds(60);
-constexpr Nanos kTick(1);
 
 }  // namespace
 

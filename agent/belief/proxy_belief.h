@@ -74,6 +74,8 @@ class ProxyBelief {
   BeliefSnapshot SnapshotOf(const Telling& telling, WallOffset offset) const;
 
  private:
+  static constexpr Nanos kTick{1};  // the least by which two stamps differ
+
   struct Loss {
     BootTime from, to;
     BootTime told_after;  // `received` of the last answer when the loss was told

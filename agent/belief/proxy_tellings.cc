@@ -8,11 +8,6 @@
 #include "agent/belief/proxy_belief.h"
 
 namespace phantomd {
-namespace {
-
-constexpr Nanos kTick(1);
-
-}  // namespace
 
 std::vector<ProxyBelief::Telling> ProxyBelief::Tellings() const {
   std::vector<Telling> tellings;
