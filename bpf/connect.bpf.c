@@ -17,7 +17,12 @@
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
-// libbpf's headers need the kernel types before them.
+//
+// A processor does not run a program that it is running already. A packet or a timer that
+// interrupts one would pass it unseen; so what they can reach is attached twice. Interrupts are one
+// deep: of two programs, one after the other, one at least sees each event. The second does what
+// the first has not, as the socket shows: the programs whose name ends in _again. libbpf's headers
+// need the kernel types before them.
 // clang-format off
 #include "bpf/vmlinux.h"
 
@@ -76,6 +81,14 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
   attempt->stalled = false;
 }
 
+// Whether connect(2) is going to report the failure, or to do so when it is called again, in a way
+// that looks like a failure before any SYN. Whoever closes or resets the socket will not see it.
+static __always_inline bool will_be_reported(struct sock* sk, const struct tcp_sock* tcp) {
+  if (sk->sk_shutdown) return false;
+  if (sk->sk_err) return may_precede_syn(sk->sk_err);
+  return tcp->segs_out == 0;  // connect(2) itself gives up, for want of a port for one
+}
+
 static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
                                         struct attempt* attempt, __u64 netns_cookie,
                                         bool established) {
@@ -86,8 +99,7 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
   if (established) flags |= CONNECT_FLAG_ESTABLISHED;
   if (tcp->segs_out) flags |= CONNECT_FLAG_SYN_SENT;
 
-  // Whoever closes or resets the socket will not see the error again through connect(2).
-  if (!established && !sk->sk_shutdown) {
+  if (!established && will_be_reported(sk, tcp)) {
     const __u8 one = 1;
     bpf_map_update_elem(&unreturned, &socket_cookie, &one, BPF_ANY);
   }
@@ -134,8 +146,9 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
 }
 
 // The child of a listening socket inherits its owner's uid and cgroup when it is cloned, before
-// anybody calls accept(2).
+// anybody calls accept(2). Asking for its cookie, which it has none of yet, marks it as seen.
 static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u64 netns_cookie) {
+  bpf_get_socket_cookie(sk);
   struct accept_record* record = reserve(CONNECT_RECORD_ACCEPT, sizeof(*record));
   if (!record) return;
   record->kind = CONNECT_RECORD_ACCEPT;
@@ -153,9 +166,19 @@ static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u6
   submit(record);
 }
 
+static __always_inline void left_handshake(struct sock* sk, struct tcp_sock* tcp,
+                                           struct attempt* attempt, bool established) {
+  end_attempt(sk, tcp, attempt, sk->__sk_common.skc_net.net->net_cookie, established);
+  attempt->state = established ? ATTEMPT_ESTABLISHED : ATTEMPT_NONE;
+}
+
+static __always_inline bool is_connecting(int state) {
+  return state == TCP_SYN_SENT || state == TCP_SYN_RECV;
+}
+
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
-  const bool was_connecting = old_state == TCP_SYN_SENT || old_state == TCP_SYN_RECV;
+  const bool was_connecting = is_connecting(old_state);
   if (new_state == TCP_CLOSE && !was_connecting) {
     connection_closed(sk, old_state);
     return 0;
@@ -183,9 +206,7 @@ int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
   // has storage.
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
   if (attempt && attempt->state == ATTEMPT_CONNECTING) {
-    const bool established = new_state == TCP_ESTABLISHED;
-    end_attempt(sk, tcp, attempt, netns_cookie, established);
-    attempt->state = established ? ATTEMPT_ESTABLISHED : ATTEMPT_NONE;
+    left_handshake(sk, tcp, attempt, new_state == TCP_ESTABLISHED);
   } else if (old_state == TCP_SYN_RECV && new_state == TCP_ESTABLISHED &&
              !(watch->flags & WATCH_BY_CGROUP)) {
     accepted(sk, tcp, netns_cookie);
@@ -193,30 +214,75 @@ int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
   return 0;
 }
 
+// Connects and listens are calls of a task: no interrupt begins them.
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_set_state_again, struct sock* sk, int old_state, int new_state) {
+  if (!is_connecting(old_state)) {
+    if (new_state == TCP_CLOSE) connection_closed(sk, old_state);
+    return 0;
+  }
+  if (new_state != TCP_ESTABLISHED && new_state != TCP_CLOSE) return 0;
+  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+  if (attempt) {
+    if (attempt->state != ATTEMPT_CONNECTING) return 0;
+    struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
+    if (tcp) left_handshake(sk, tcp, attempt, new_state == TCP_ESTABLISHED);
+    return 0;
+  }
+  if (old_state != TCP_SYN_RECV || new_state != TCP_ESTABLISHED) return 0;
+  if (sk->sk_protocol != IPPROTO_TCP || sk->__sk_common.skc_cookie.counter != 0) return 0;
+  __u64 netns_cookie = sk->__sk_common.skc_net.net->net_cookie;
+  struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
+  if (!watch || (watch->flags & WATCH_BY_CGROUP)) return 0;
+  struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
+  if (tcp) accepted(sk, tcp, netns_cookie);
+  return 0;
+}
+
 // An IPv4 ICMP error is found in the socket's error queue, also when it arrives inside connect(2)
 // itself: there the kernel only sets sk_err_soft, which SO_ERROR clears again, so that a later
 // close looks like a caller that lost patience.
-SEC("tp_btf/inet_sk_error_report")
-int BPF_PROG(on_error_report, struct sock* sk) {
-  if (sk->__sk_common.skc_state != TCP_SYN_SENT || sk->sk_protocol != IPPROTO_TCP) return 0;
+static __always_inline void remember_icmp(struct sock* sk) {
+  if (sk->__sk_common.skc_state != TCP_SYN_SENT || sk->sk_protocol != IPPROTO_TCP) return;
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
-  if (!attempt || attempt->state != ATTEMPT_CONNECTING) return 0;
+  if (!attempt || attempt->state != ATTEMPT_CONNECTING) return;
   const __u64 head = (__u64)sk + bpf_core_field_offset(struct sock, sk_error_queue);
   struct sk_buff* newest = sk->sk_error_queue.prev;
-  if (!newest || (__u64)newest == head) return 0;  // an empty queue points to itself
+  if (!newest || (__u64)newest == head) return;  // an empty queue points to itself
   struct sock_exterr_skb* error = (void*)newest + bpf_core_field_offset(struct sk_buff, cb);
   const __u8 origin = BPF_CORE_READ(error, ee.ee_origin);
-  if (origin != SO_EE_ORIGIN_ICMP && origin != SO_EE_ORIGIN_ICMP6) return 0;
+  if (origin != SO_EE_ORIGIN_ICMP && origin != SO_EE_ORIGIN_ICMP6) return;
   attempt->icmp_type = BPF_CORE_READ(error, ee.ee_type);
   attempt->icmp_code = BPF_CORE_READ(error, ee.ee_code);
   attempt->icmp_error = BPF_CORE_READ(error, ee.ee_errno);
   attempt->flags |= CONNECT_FLAG_ICMP;
+}
+
+SEC("tp_btf/inet_sk_error_report")
+int BPF_PROG(on_error_report, struct sock* sk) {
+  remember_icmp(sk);
   return 0;
+}
+
+SEC("tp_btf/inet_sk_error_report")
+int BPF_PROG(on_error_report_again, struct sock* sk) {
+  remember_icmp(sk);
+  return 0;
+}
+
+static __always_inline void remember_reset(struct sock* sk) {
+  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
+  if (attempt) attempt->flags |= CONNECT_FLAG_RST;
 }
 
 SEC("tp_btf/tcp_receive_reset")
 int BPF_PROG(on_receive_reset, struct sock* sk) {
-  struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
-  if (attempt) attempt->flags |= CONNECT_FLAG_RST;
+  remember_reset(sk);
+  return 0;
+}
+
+SEC("tp_btf/tcp_receive_reset")
+int BPF_PROG(on_receive_reset_again, struct sock* sk) {
+  remember_reset(sk);
   return 0;
 }

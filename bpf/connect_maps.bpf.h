@@ -57,8 +57,9 @@ struct {
   __type(value, __u8);
 } proxy_names SEC(".maps");
 
-// Failed attempts whose connect(2) has yet to return, or will return the error when called again:
-// that return is a report, not another attempt. Keyed by socket cookie, which is never used again,
+// Failed attempts whose connect(2) has yet to return, or will return the error when called again,
+// and whose error is one that may as well come before any SYN: that return is a report, not another
+// attempt. Keyed by socket cookie, which is never used again,
 // so that an entry nobody asks for does no harm until it is the oldest.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -111,17 +112,20 @@ static __always_inline struct connect_counters* counters_of(__u32 kind) {
   return bpf_map_lookup_elem(&counters, &kind);
 }
 
+// A program may count where it has interrupted another one that does.
+static __always_inline void count(__u64* counter) { __sync_fetch_and_add(counter, 1); }
+
 // The instant comes first: who reads the count then finds an instant that is not before it.
 static __always_inline void count_loss(struct connect_counters* counter, __u64* cause) {
   *(volatile __u64*)&counter->lost_at_ns = bpf_ktime_get_boot_ns();
-  ++*(volatile __u64*)cause;
+  count(cause);
 }
 
 static __always_inline void count_reserved(__u32 kind, bool lost) {
   struct connect_counters* counter = counters_of(kind);
   if (!counter) return;
   if (!lost)
-    counter->submitted++;
+    count(&counter->submitted);
   else
     count_loss(counter, &counter->lost);
 }

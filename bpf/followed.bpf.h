@@ -32,9 +32,9 @@ static __always_inline void count_attempt(const struct attempt* attempt, bool es
   if (!process) return;
   struct attempt_totals* totals =
       attempt->thread_id == attempt->process_id ? &process->main_thread : &process->others;
-  __sync_fetch_and_add(&totals->attempts, 1);
-  if (established) __sync_fetch_and_add(&totals->established, 1);
-  if (lost) __sync_fetch_and_add(&totals->lost, 1);
+  count(&totals->attempts);
+  if (established) count(&totals->established);
+  if (lost) count(&totals->lost);
 }
 
 static __always_inline void count_attempt_of(struct task_struct* task, bool lost) {

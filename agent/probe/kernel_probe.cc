@@ -190,7 +190,7 @@ uint64_t KernelProbe::ReadSkippedRuns() const {
   uint64_t out = inherited_skips_;
   for (const Hook& hook : HooksOf(bpf_.get())) {
     const int fd = bpf_program__fd(hook.program);
-    if (fd < 0) continue;
+    if (fd < 0 || hook.twice) continue;
     out += SkippedRunsOf(fd);
   }
   return out;

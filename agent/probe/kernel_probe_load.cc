@@ -44,10 +44,10 @@ absl::Status MapFailure(const char* what, int error) {
 // Programs run inside read-side critical sections of RCU, whose end this system call waits for.
 void WaitForRunningPrograms() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
 
-uint64_t SkippedRunsOfLink(int fd) {
+uint64_t SkippedRunsOfLink(int link) {
   bpf_link_info info{};
   uint32_t size = sizeof(info);
-  if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0) return 0;
+  if (link < 0 || bpf_obj_get_info_by_fd(link, &info, &size) != 0) return 0;
   const int program = bpf_prog_get_fd_by_id(info.prog_id);
   if (program < 0) return 0;
   const uint64_t out = SkippedRunsOf(program);
@@ -201,11 +201,11 @@ absl::Status KernelProbe::TakeOver() {
   WaitForRunningPrograms();
   std::atomic_ref(state_->generation).store(bpf_->rodata->own_generation);
   uint64_t skipped = 0;
-  for (const int link : pins_->OpenLinks()) {
+  for (const Hook& hook : HooksOf(bpf_.get())) {
+    const int link = hook.twice ? -1 : pins_->OpenLink(hook.name);
     skipped += SkippedRunsOfLink(link);
-    close(link);
+    if (link >= 0) close(link);
   }
-  // Ours have been attached for a moment only: what was skipped is the predecessor's.
   if (skipped > state_->skipped_runs) inherited_skips_ = skipped - state_->skipped_runs;
   WaitForRunningPrograms();
   handing_over.store(0);

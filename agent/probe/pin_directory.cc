@@ -100,13 +100,8 @@ bool PinDirectory::HasMap(const std::string& map) const {
   return access(MapPath(map).c_str(), F_OK) == 0;
 }
 
-std::vector<int> PinDirectory::OpenLinks() const {
-  std::vector<int> out;
-  for (const fs::path& link : EntriesOf(layout_ + "/links")) {
-    const int fd = bpf_obj_get(link.c_str());
-    if (fd >= 0) out.push_back(fd);
-  }
-  return out;
+int PinDirectory::OpenLink(const std::string& hook) const {
+  return bpf_obj_get((layout_ + "/links/" + hook).c_str());
 }
 
 absl::Status PinDirectory::PinBeside(bpf_link* link, const std::string& hook) {

@@ -41,8 +41,8 @@ class PinDirectory {
   std::string MapPath(const std::string& map) const { return layout_ + "/" + map; }
   // Whether an earlier agent has left its maps.
   bool HasMap(const std::string& map) const;
-  // Of earlier agents; the caller closes the descriptors.
-  std::vector<int> OpenLinks() const;
+  // Of the earlier agent; the caller closes the descriptor. -1: it left none.
+  int OpenLink(const std::string& hook) const;
 
   absl::Status PinBeside(bpf_link* link, const std::string& hook);
   // `hooks`: all that were pinned beside.

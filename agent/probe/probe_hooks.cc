@@ -42,19 +42,25 @@ std::string Reason(int error) {
 }
 
 std::vector<Hook> HooksOf(connect_bpf* bpf) {
+  const auto& p = bpf->progs;
+  auto& l = bpf->links;
   return {
-      {"inet_sock_set_state", bpf->progs.on_set_state, &bpf->links.on_set_state, nullptr},
-      {"inet_sk_error_report", bpf->progs.on_error_report, &bpf->links.on_error_report, nullptr},
-      {"tcp_receive_reset", bpf->progs.on_receive_reset, &bpf->links.on_receive_reset, nullptr},
-      {"tcp_retransmit_skb", bpf->progs.on_retransmit, &bpf->links.on_retransmit,
+      {"inet_sock_set_state", p.on_set_state, &l.on_set_state, nullptr, true},
+      {"inet_sock_set_state_again", p.on_set_state_again, &l.on_set_state_again, nullptr, true},
+      {"inet_sk_error_report", p.on_error_report, &l.on_error_report, nullptr, true},
+      {"inet_sk_error_report_again", p.on_error_report_again, &l.on_error_report_again, nullptr,
+       true},
+      {"tcp_receive_reset", p.on_receive_reset, &l.on_receive_reset, nullptr, true},
+      {"tcp_receive_reset_again", p.on_receive_reset_again, &l.on_receive_reset_again, nullptr,
+       true},
+      {"tcp_retransmit_skb", p.on_retransmit, &l.on_retransmit,
        "established connections whose peer has fallen silent are told only when they end"},
-      {"sys_exit_connect", bpf->progs.on_connect_return, &bpf->links.on_connect_return,
+      {"sys_exit_connect", p.on_connect_return, &l.on_connect_return,
        "connects that fail before any SYN (no route) are not recorded"},
-      {"io_uring_complete", bpf->progs.on_io_uring_complete, &bpf->links.on_io_uring_complete,
-       kWithoutIoUring},
-      {"sched_process_exec", bpf->progs.on_exec, &bpf->links.on_exec,
+      {"io_uring_complete", p.on_io_uring_complete, &l.on_io_uring_complete, kWithoutIoUring},
+      {"sched_process_exec", p.on_exec, &l.on_exec,
        "new proxies are found by scanning /proc only, and their first connects are missed"},
-      {"sched_process_exit", bpf->progs.on_exit, &bpf->links.on_exit,
+      {"sched_process_exit", p.on_exit, &l.on_exit,
        "the end of a proxy is noticed by scanning /proc only"},
   };
 }

@@ -17,10 +17,11 @@ struct connect_bpf;
 namespace phantomd {
 
 struct Hook {
-  const char* name;  // of the tracepoint
+  const char* name;  // of its pin; of the tracepoint, where that is one of a system call
   bpf_program* program;
   bpf_link** link;
   const char* without;  // what is not seen without it; null: the agent cannot do without
+  bool twice = false;   // attached twice: what one of the two programs is not run for, the other is
 };
 
 std::vector<Hook> HooksOf(connect_bpf* bpf);

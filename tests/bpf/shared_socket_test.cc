@@ -52,6 +52,24 @@ TEST_P(SharedSocketTest, EachConnectOfASocketIsAnAttempt) {
   });
 }
 
+// That a refusal was reported is remembered no longer than until it has been.
+TEST_P(SharedSocketTest, FailureBeforeAnySynFollowsARefusal) {
+  const IpAddr ip = lab_->Server(family());
+  const std::string route =
+      fmt::format("ip {} route {{}} unreachable {}", family() == Family::kV6 ? "-6" : "-4",
+                  family() == Family::kV6 ? ip.ToString() + "/128" : ip.ToString());
+  const Expected refused{Outcome::kRefused, ECONNREFUSED};
+  const Expected unreachable{Outcome::kNoRoute, EHOSTUNREACH};
+  CheckAll("no route after refused, same socket", ip, 9, {refused, unreachable, refused}, [&] {
+    Fd fd = TcpSocket(family(), true);
+    EXPECT_EQ(Connect(fd, family(), ip, 9), ECONNREFUSED);
+    lab_->client.Shell(fmt::format(fmt::runtime(route), "add"));
+    EXPECT_EQ(Connect(fd, family(), ip, 9), EHOSTUNREACH);
+    lab_->client.Shell(fmt::format(fmt::runtime(route), "del"));
+    EXPECT_EQ(Connect(fd, family(), ip, 9), ECONNREFUSED);
+  });
+}
+
 TEST_P(SharedSocketTest, ConnectAgainAfterDisconnecting) {
   const IpAddr ip = lab_->Server(family());
   const uint16_t port = OpenPort(family());

@@ -95,8 +95,7 @@ class Worker {
       case 6:
         return NoRoute(client);
       default:
-        return pace_.timeouts && number / 8 % 20 == 0 ? TimesOut(client, family)
-                                                      : Unreachable(client);
+        return number / 8 % 20 == 0 ? TimesOut(client, family) : Unreachable(client);
     }
   }
 

@@ -38,7 +38,6 @@ class StormCounts {
 struct StormPace {
   uint64_t connects = 0;    // in all
   uint64_t per_second = 0;  // in all; as fast as it goes where the machine is slower
-  bool timeouts = true;     // some SYNs are given up by the kernel's timer
 };
 
 struct Storm {
