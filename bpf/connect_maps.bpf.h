@@ -68,8 +68,11 @@ struct {
   __type(value, __u8);
 } unreturned SEC(".maps");
 
+// CONNECT_COUNTER_KINDS for each processor, as many of these as are possible. In the agent's memory,
+// which reads them some twenty times a second.
 struct {
-  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_MMAPABLE);
   __uint(max_entries, CONNECT_COUNTER_KINDS);
   __type(key, __u32);
   __type(value, struct connect_counters);
@@ -109,7 +112,8 @@ static __always_inline bool cgroup_is_watched(__u64 netns_cookie) {
 }
 
 static __always_inline struct connect_counters* counters_of(__u32 kind) {
-  return bpf_map_lookup_elem(&counters, &kind);
+  const __u32 index = bpf_get_smp_processor_id() * CONNECT_COUNTER_KINDS + kind;
+  return bpf_map_lookup_elem(&counters, &index);
 }
 
 // A program may count where it has interrupted another one that does.

@@ -146,8 +146,8 @@ std::vector<AdminReply> AdminClient::Wait(Nanos timeout) {
   };
   collect();
   if (!replies.empty()) return replies;
-  // Rounded down: a poll that is due must not wait for the rest of a millisecond.
-  const int64_t millis = std::chrono::floor<std::chrono::milliseconds>(timeout).count();
+  // Rounded up: what is rounded down is waited for in a loop that does nothing else.
+  const int64_t millis = std::chrono::ceil<std::chrono::milliseconds>(timeout).count();
   PHANTOMD_CHECK(curl_multi_poll(multi_, nullptr, 0, static_cast<int>(std::max<int64_t>(0, millis)),
                                  nullptr) == CURLM_OK);
   collect();

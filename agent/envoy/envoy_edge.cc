@@ -8,12 +8,6 @@
 #include "agent/envoy/bootstrap.h"
 
 namespace phantomd {
-namespace {
-
-// How late a new target or demand may be noticed; see Wake().
-constexpr Nanos kLongestWait = std::chrono::milliseconds(25);
-
-}  // namespace
 
 EnvoyEdge::EnvoyEdge(EnvoyEdgeOptions options, const Clock& clock, AdminSocketsOf sockets_of,
                      Mailbox<AdminChange>& targets, const Published<PollDemand>& demand,
@@ -55,8 +49,8 @@ void EnvoyEdge::Run() {
       PostLowMark(now);
       PublishStats();
     }
-    const BootTime wake = std::min(
-        {scheduler_.NextWake(now), now + kLongestWait, last_mark_ + options_.low_mark_interval});
+    const BootTime wake =
+        std::min(scheduler_.NextWake(now), last_mark_ + options_.low_mark_interval);
     for (AdminReply& reply : client_.Wait(std::max(wake - clock_.Now(), Nanos(0)))) {
       OnReply(std::move(reply));
     }

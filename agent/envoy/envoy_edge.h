@@ -53,7 +53,7 @@ class EnvoyEdge {
   // Gives up what is under way, posts the last low mark and joins. If the core no longer reads its
   // mailbox, that must be closed before.
   void Stop();
-  // A target or a demand was posted: look at once rather than within 25 ms.
+  // A target or a demand was posted: look at once rather than at the next low mark.
   void Wake() { client_.Wake(); }
 
   std::shared_ptr<const AdminPollStats> stats() const { return published_stats_.Get(); }

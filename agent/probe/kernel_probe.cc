@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -29,6 +30,11 @@ absl::Status MapFailure(const char* what, int error) {
 void KernelProbe::Closer::operator()(connect_bpf* bpf) const { connect_bpf::destroy(bpf); }
 void KernelProbe::Closer::operator()(agent_state* state) const {
   munmap(state, sizeof(agent_state));
+}
+KernelProbe::Counters::~Counters() {
+  if (values != nullptr) {
+    munmap(const_cast<connect_counters*>(values), count * sizeof(connect_counters));
+  }
 }
 
 KernelProbe::~KernelProbe() {
@@ -150,21 +156,17 @@ void KernelProbe::ReleaseTaken() {
 
 KernelTotals KernelProbe::ReadTotals() const {
   KernelTotals out{};
-  // The lookup writes one value for each possible CPU, each as long as the object says.
-  const int cpus = libbpf_num_possible_cpus();
-  PHANTOMD_CHECK(cpus > 0);
-  PHANTOMD_CHECK(bpf_map__value_size(bpf_->maps.counters) == sizeof(connect_counters));
-  std::vector<connect_counters> per_cpu(cpus);
-  for (uint32_t kind = 0; kind < CONNECT_COUNTER_KINDS; ++kind) {
-    const int error = bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &kind, per_cpu.data());
-    PHANTOMD_CHECK(error == 0);  // every index of an array map exists
-    for (const connect_counters& counters : per_cpu) {
-      out[kind].submitted += counters.submitted;
-      out[kind].lost += counters.lost;
-      out[kind].storage_failed += counters.storage_failed;
-      out[kind].unreadable += counters.unreadable;
-      out[kind].lost_at_ns = std::max(out[kind].lost_at_ns, counters.lost_at_ns);
-    }
+  const auto read = [](const __u64& value) {
+    return std::atomic_ref(const_cast<__u64&>(value)).load(std::memory_order_acquire);
+  };
+  for (size_t i = 0; i < counters_.count; ++i) {
+    const connect_counters& counters = counters_.values[i];
+    connect_counters& sum = out[i % CONNECT_COUNTER_KINDS];
+    sum.submitted += read(counters.submitted);
+    sum.lost += read(counters.lost);
+    sum.storage_failed += read(counters.storage_failed);
+    sum.unreadable += read(counters.unreadable);
+    sum.lost_at_ns = std::max<uint64_t>(sum.lost_at_ns, read(counters.lost_at_ns));
   }
   return out;
 }

@@ -114,6 +114,12 @@ class KernelProbe {
     void operator()(connect_bpf* bpf) const;
     void operator()(agent_state* state) const;
   };
+  // Of all processors, mapped.
+  struct Counters {
+    ~Counters();
+    const connect_counters* values = nullptr;
+    size_t count = 0;
+  };
   using Skeleton = std::unique_ptr<connect_bpf, Closer>;
 
   KernelProbe() = default;
@@ -122,6 +128,7 @@ class KernelProbe {
                                               bool optional);
   static absl::Status UsePins(connect_bpf& bpf, const PinDirectory& pins);
   absl::Status OpenRings();
+  absl::Status MapState();
   absl::Status AttachAll();
   absl::Status TakeOver();
 
@@ -131,6 +138,7 @@ class KernelProbe {
   uint64_t inherited_skips_ = 0;
   Skeleton bpf_;
   std::unique_ptr<agent_state, Closer> state_;  // mapped
+  Counters counters_;
   std::unique_ptr<RingReader> records_;
   std::unique_ptr<RingReader> processes_;
   std::array<uint64_t, CONNECT_COUNTER_KINDS> taken_{};  // since the last release

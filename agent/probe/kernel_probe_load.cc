@@ -75,6 +75,9 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
     return absl::InvalidArgumentError(
         fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
   }
+  const int processors = libbpf_num_possible_cpus();
+  if (processors <= 0) return MapFailure("count the processors", processors);
+  bpf_map__set_max_entries(bpf->maps.counters, CONNECT_COUNTER_KINDS * processors);
   if (pins != nullptr) {
     if (absl::Status status = UsePins(*bpf, *pins); !status.ok()) return status;
   }
@@ -147,6 +150,7 @@ absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbe
   probe->bpf_ = *std::move(all);
   // The rings come first: what is recorded from the first instant on is then read.
   if (absl::Status status = probe->OpenRings(); !status.ok()) return status;
+  if (absl::Status status = probe->MapState(); !status.ok()) return status;
   if (absl::Status status = probe->AttachAll(); !status.ok()) return status;
   if (absl::Status status = probe->TakeOver(); !status.ok()) return status;
   return probe;
@@ -231,6 +235,21 @@ absl::Status KernelProbe::AttachAll() {
   return absl::OkStatus();
 }
 
+absl::Status KernelProbe::MapState() {
+  void* state = mmap(nullptr, sizeof(agent_state), PROT_READ | PROT_WRITE, MAP_SHARED,
+                     bpf_map__fd(bpf_->maps.agent_state), 0);
+  if (state == MAP_FAILED) return MapFailure("map the agent's state", errno);
+  state_.reset(static_cast<agent_state*>(state));
+  predecessor_ = *state_;
+  const size_t count = bpf_map__max_entries(bpf_->maps.counters);
+  void* counters = mmap(nullptr, count * sizeof(connect_counters), PROT_READ, MAP_SHARED,
+                        bpf_map__fd(bpf_->maps.counters), 0);
+  if (counters == MAP_FAILED) return MapFailure("map the counters", errno);
+  counters_.values = static_cast<const connect_counters*>(counters);
+  counters_.count = count;
+  return absl::OkStatus();
+}
+
 absl::Status KernelProbe::OpenRings() {
   for (auto [map, ring] :
        {std::pair{bpf_->maps.records, &records_}, std::pair{bpf_->maps.processes, &processes_}}) {
@@ -238,11 +257,6 @@ absl::Status KernelProbe::OpenRings() {
     if (!reader.ok()) return reader.status();
     *ring = *std::move(reader);
   }
-  void* state = mmap(nullptr, sizeof(agent_state), PROT_READ | PROT_WRITE, MAP_SHARED,
-                     bpf_map__fd(bpf_->maps.agent_state), 0);
-  if (state == MAP_FAILED) return MapFailure("map the agent's state", errno);
-  state_.reset(static_cast<agent_state*>(state));
-  predecessor_ = *state_;
   wake_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (wake_fd_ < 0) return MapFailure("create an epoll descriptor", errno);
   for (const bpf_map* map : {bpf_->maps.records, bpf_->maps.processes}) {

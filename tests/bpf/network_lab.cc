@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
@@ -65,6 +67,29 @@ void NetworkNamespace::Shell(const std::string& command) const {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     ADD_FAILURE() << "failed in a network namespace: " << command;
   }
+}
+
+void NetworkNamespace::DeleteLink(const std::string& name) const {
+  Run([&] {
+    const unsigned index = if_nametoindex(name.c_str());
+    PHANTOMD_CHECK(index != 0);
+    struct {
+      nlmsghdr header;
+      ifinfomsg link;
+    } request{};
+    request.header.nlmsg_len = sizeof(request);
+    request.header.nlmsg_type = RTM_DELLINK;
+    request.header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+    request.link.ifi_index = static_cast<int>(index);
+    const Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+    PHANTOMD_CHECK(send(socket.get(), &request, sizeof(request), 0) == sizeof(request));
+    struct {
+      nlmsghdr header;
+      nlmsgerr error;
+    } answer{};
+    PHANTOMD_CHECK(recv(socket.get(), &answer, sizeof(answer), 0) > 0);
+    PHANTOMD_CHECK(answer.header.nlmsg_type == NLMSG_ERROR && answer.error.error == 0);
+  });
 }
 
 std::string NetworkNamespace::path() const {

@@ -40,6 +40,8 @@ class NetworkNamespace {
   void Run(const std::function<void()>& body) const;
   // Runs a shell command inside the namespace; fails the test when the command fails.
   void Shell(const std::string& command) const;
+  // At once, also where starting a program takes its time.
+  void DeleteLink(const std::string& name) const;
   // A path by which `ip` finds the namespace.
   std::string path() const;
   int fd() const { return fd_.get(); }
@@ -93,8 +95,8 @@ Fd Listen(Family family, uint16_t port = 0);
 Fd Listen(Fd socket, Family family, uint16_t port);
 uint16_t LocalPort(const Fd& fd);
 
-// False when `condition` has not become true in time.
+// False when `condition` has not become true in a time in which even an emulated machine does.
 bool WaitFor(const std::function<bool()>& condition,
-             std::chrono::milliseconds deadline = std::chrono::seconds(10));
+             std::chrono::milliseconds deadline = std::chrono::minutes(2));
 
 }  // namespace phantomd

@@ -150,7 +150,7 @@ class OutcomeTest : public testing::TestWithParam<Family> {
 
   void WaitConnected(const Fd& fd) {
     pollfd event{fd.get(), POLLOUT, 0};
-    ASSERT_EQ(poll(&event, 1, 10'000), 1);
+    ASSERT_EQ(poll(&event, 1, 120'000), 1);
   }
   static int PendingError(const Fd& fd) {
     int error = 0;

@@ -84,7 +84,7 @@ TEST_P(OwnHostTest, LinkDeletedWhileConnecting) {
           Fd fd = TcpSocket(family(), false);
           SetOption(fd, IPPROTO_TCP, TCP_SYNCNT, 1);
           EXPECT_EQ(Connect(fd, family(), ip, 80), EINPROGRESS);
-          lab_->client.Shell("ip link del v8");
+          lab_->client.DeleteLink("v8");  // before the first retransmission
           WaitConnected(fd);
           EXPECT_EQ(PendingError(fd), ENETUNREACH);
         });
