@@ -43,15 +43,12 @@ static __always_inline bool is_our_turn(void) {
   return ours && !claimed;
 }
 
-// The cookie of the socket that would have sent the SYN: an MPTCP socket leaves that to its first
-// subflow. 0: there is none, or nobody has asked for its cookie.
-static __always_inline __u64 connecting_cookie(struct sock* sk, __u16 protocol) {
-  if (protocol == IPPROTO_MPTCP) {
-    if (!bpf_core_type_exists(struct mptcp_sock)) return 0;
-    sk = BPF_CORE_READ((struct mptcp_sock*)sk, first);
-    if (!sk) return 0;
-  }
-  return BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+// The socket that would have sent the SYN: an MPTCP socket leaves that to its first subflow. 0: there
+// is none.
+static __always_inline struct sock* connecting_socket(struct sock* sk, __u16 protocol) {
+  if (protocol != IPPROTO_MPTCP) return sk;
+  if (!bpf_core_type_exists(struct mptcp_sock)) return 0;
+  return BPF_CORE_READ((struct mptcp_sock*)sk, first);
 }
 
 // `user_address` is connect(2)'s argument: the caller's memory, readable while it is `current`.
@@ -63,7 +60,11 @@ static __always_inline void connect_failed(struct sock* sk, __s64 error, const v
   if (!watch) watch = connects_unwatched(netns_cookie);
   if (!watch) return;
   if (!is_our_turn()) return;
-  __u64 socket_cookie = connecting_cookie(sk, protocol);
+  struct sock* connecting = connecting_socket(sk, protocol);
+  // 0: nobody has asked for it.
+  __u64 socket_cookie = connecting ? BPF_CORE_READ(connecting, __sk_common.skc_cookie.counter) : 0;
+  // An io_uring may take the error of an attempt away before the socket's state has changed.
+  if (connecting && BPF_CORE_READ((struct tcp_sock*)connecting, segs_out)) return;
   if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return;
   if (error == ECONNABORTED) return;
   struct task_struct* task = bpf_get_current_task_btf();

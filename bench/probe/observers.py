@@ -22,6 +22,7 @@ TOOLS = {
     "bpftrace, a line per connect": ["bpftrace", "-e", BPFTRACE_PRINT],
 }
 READY_SECONDS = 30
+_METRICS = {}  # phantomd's process ID -> the port of its metrics
 
 
 def cpu_seconds(pid):
@@ -106,7 +107,13 @@ def phantomd(build, cpu, namespace):
                 ["nsenter", f"--net={namespace}", build / "tests/bpf/named/envoy", "-c", "x"],
                 stdin=subprocess.PIPE))  # ends with its input
             _until(lambda: proxy.poll() is None and _proxies(port) > before, "phantomd's proxy")
+        _METRICS[agent.pid] = port
         yield agent.pid
+
+
+def proxies_of(pid):
+    """How many proxies the phantomd of this ID knows."""
+    return _proxies(_METRICS[pid])
 
 
 def missing_tools():
