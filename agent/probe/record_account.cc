@@ -49,7 +49,7 @@ bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
 
 std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
                                         const std::vector<FollowedProcess>& followed,
-                                        uint64_t skipped_runs, BootTime now) {
+                                        uint64_t skipped_runs, BootTime now, bool last) {
   std::vector<Loss> out;
   for (const Group& group : Groups()) {
     Loss loss{.what = std::string(group.what), .from = settled_at_, .to = settled_at_};
@@ -66,21 +66,24 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
     }
   }
   marks_.push_back({now, counted});
-  SettleUnread(now, &out);
-  if (skipped_since_.is_set()) {
+  SettleUnread(last ? now : now - kPatience, &out);
+  const auto tell_skipped = [&] {
+    if (!skipped_since_.is_set()) return;
     out.push_back(Loss{
         .what = std::string(kAttempt), .from = skipped_since_, .to = now, .count_unknown = true});
     skipped_since_ = BootTime();
-  }
+  };
+  tell_skipped();
   if (skipped_runs != skipped_runs_) skipped_since_ = settled_at_;
   skipped_runs_ = skipped_runs;
+  if (last) tell_skipped();
   settled_ = counted;
   settled_at_ = now;
   return out;
 }
 
-void RecordAccount::SettleUnread(BootTime now, std::vector<Loss>* out) {
-  while (marks_.size() > 1 && marks_[1].at + kPatience <= now) {
+void RecordAccount::SettleUnread(BootTime marked_by, std::vector<Loss>* out) {
+  while (marks_.size() > 1 && marks_[1].at <= marked_by) {
     const BootTime checked = marks_.front().at;
     marks_.pop_front();
     const Mark& mark = marks_.front();

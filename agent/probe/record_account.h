@@ -5,7 +5,8 @@
 //                                         what happened = submitted + lost.
 // A round reads until the ring seems empty: it may stop early at a record that some CPU is still
 // writing. So a record is missing when it had been submitted kPatience ago and has not been read:
-// that is said, and is a loss. Should it be read after all, it is missing no more.
+// that is said, and is a loss. Should it be read after all, it is missing no more. After the last
+// round nobody reads any more: then whatever has not been read is missing at once.
 //
 // A loss says how much of what is missing, and since when and until when its records would have
 // been made (an attempt's at its outcome; its SYN may be older). Of the attempts that followed
@@ -57,10 +58,10 @@ class RecordAccount {
 
   // After a round's reading. `counted` was read after `followed`, and both at `now` or later.
   // `skipped_runs`: programs that the kernel did not run. Whether they would have made a record is
-  // unknown; their loss is told by the next round, whose time is surely later.
+  // unknown; their loss is told by the next round, whose time is surely later, or by the last one.
   std::vector<Loss> Settle(const KernelTotals& counted,
                            const std::vector<FollowedProcess>& followed, uint64_t skipped_runs,
-                           BootTime now);
+                           BootTime now, bool last = false);
   // Whether Settle() will ask for the processes' own counts.
   bool LostAttemptsSince(const KernelTotals& counted) const;
 
@@ -83,7 +84,7 @@ class RecordAccount {
   };
 
   // What is missing of what was submitted by the newest mark that is old enough.
-  void SettleUnread(BootTime now, std::vector<Loss>* out);
+  void SettleUnread(BootTime marked_by, std::vector<Loss>* out);
   void SettleProxies(const std::vector<FollowedProcess>& followed, Loss total,
                      std::vector<Loss>* out);
 

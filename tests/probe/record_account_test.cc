@@ -35,8 +35,8 @@ class RecordAccountTest : public ::testing::Test {
     counted_[kind].lost += records;
     counted_[kind].lost_at_ns = static_cast<uint64_t>(At(at).nanos());
   }
-  std::vector<Loss> Settle(double now) {
-    return account_->Settle(counted_, followed_, skipped_, At(now));
+  std::vector<Loss> Settle(double now, bool last = false) {
+    return account_->Settle(counted_, followed_, skipped_, At(now), last);
   }
   RecordBalance Balance(const std::string& what) const {
     for (const RecordBalance& balance : account_->Balances()) {
@@ -126,6 +126,21 @@ TEST_F(RecordAccountTest, RecordsThatNeverComeAreALossAndAreSaid) {
   Made(CONNECT_RECORD_ATTEMPT, 4);
   EXPECT_THAT(Settle(15.1), IsEmpty());
   EXPECT_THAT(Settle(17.1), ElementsAre(Of("attempt", 4, 15, 15.1))) << "these are others";
+}
+
+TEST_F(RecordAccountTest, AfterTheLastRoundWhateverWasNotReadIsMissingAtOnce) {
+  Made(CONNECT_RECORD_ATTEMPT, 5);
+  account_->Read(CONNECT_RECORD_ATTEMPT, 4);
+  EXPECT_THAT(Settle(10.1), IsEmpty());
+  Made(CONNECT_RECORD_ATTEMPT, 3);
+  Made(CONNECT_RECORD_END, 1);
+  account_->Read(CONNECT_RECORD_ATTEMPT, 1);
+  Loss skipped = Of("attempt", 0, 10.1, 10.3);
+  skipped.count_unknown = true;
+  skipped_ = 1;
+  EXPECT_THAT(
+      Settle(10.3, /*last=*/true),
+      ElementsAre(Of("attempt", 3, 10.1, 10.3), Of("connection_end", 1, 10.1, 10.3), skipped));
 }
 
 // A round may stop at a record that is still being written, and leave what lies behind it.
