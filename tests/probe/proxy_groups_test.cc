@@ -177,6 +177,72 @@ TEST_F(ProxyDiscoveryTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
   EXPECT_THAT(changes[1].proxy.process_ids, ElementsAre(7u, 9u));
 }
 
+// It leaves the group in which it was, and lives on in another one.
+TEST_F(ProxyDiscoveryTest, SecondEpochThatJoinsLateIsNotForgottenAsEnded) {
+  const FakeProcess first{.pid = 7, .start_seconds = 100};
+  const FakeProcess second{.pid = 9, .start_seconds = 150};
+  Run(first);
+  discovery_->OnExec(Record(first));
+  Run(second);
+  Write(PathOf(9) + "/status", "");
+  discovery_->OnExec(Record(second));
+  Run(second);
+  discovery_->Scan(Seconds(160));
+  const auto living = [&] {
+    std::vector<uint32_t> out;
+    for (const ProxyProcess* process : discovery_->processes().Living()) {
+      out.push_back(process->process_id);
+    }
+    return out;
+  };
+  EXPECT_THAT(living(), UnorderedElementsAre(7u, 9u));
+  discovery_->TakeChanges();
+  discovery_->Scan(Seconds(160) + 2 * ProxyDiscovery::kRemember);
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  EXPECT_THAT(living(), UnorderedElementsAre(7u, 9u));
+  const ProxyProcess* known = discovery_->processes().Find(9, BootTime::FromNanos(150'004'000'000));
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->proxy_id, discovery_->processes().Find(7, Seconds(100))->proxy_id);
+  // Its end is one all the same.
+  End(9);
+  discovery_->OnExit(Record(second));
+  EXPECT_THAT(living(), ElementsAre(7u));
+  discovery_->Scan(Seconds(300) + 2 * ProxyDiscovery::kRemember);
+  EXPECT_EQ(discovery_->processes().Find(9, Seconds(150)), nullptr);
+}
+
+// One process that is a proxy, then something else, then a proxy again.
+TEST_F(ProxyDiscoveryTest, LauncherThatExecutesAProxyAgainLives) {
+  FakeProcess process{.pid = 7, .start_seconds = 100};
+  const auto exec = [&](const char* executable) {
+    process.executable = executable;
+    Run(process);
+    return discovery_->OnExec(Record(process));
+  };
+  EXPECT_TRUE(exec("/usr/local/bin/envoy"));
+  EXPECT_FALSE(exec("/bin/bash"));
+  EXPECT_THAT(discovery_->processes().Living(), IsEmpty());
+  EXPECT_TRUE(exec("/usr/local/bin/envoy"));
+  ASSERT_EQ(discovery_->processes().Living().size(), 1u);
+  std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 3u);
+  EXPECT_FALSE(changes[0].gone);
+  EXPECT_TRUE(changes[1].gone);
+  EXPECT_FALSE(changes[2].gone);
+  // It is not remembered as one that has ended.
+  discovery_->Scan(Seconds(200) + 2 * ProxyDiscovery::kRemember);
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  ASSERT_NE(discovery_->processes().Find(7, Seconds(100)), nullptr);
+  EXPECT_EQ(discovery_->processes().Find(7, Seconds(100))->proxy_id, changes[2].proxy.id);
+  // pilot-agent that becomes the Envoy which it would have started.
+  EXPECT_TRUE(exec("/usr/local/bin/pilot-agent"));
+  EXPECT_TRUE(exec("/usr/local/bin/envoy"));
+  const ProxyProcess* known = discovery_->processes().Find(7, Seconds(100));
+  ASSERT_NE(known, nullptr);
+  EXPECT_EQ(known->kind, ProxyProcess::Kind::kEnvoy);
+  EXPECT_EQ(discovery_->processes().Living().size(), 1u);
+}
+
 // A pipe must not hold up the reader, and what is no number is none.
 TEST_F(ProxyDiscoveryTest, NumberIsReadFromARegularFileAlone) {
   const std::string file = root_ + "/number";
