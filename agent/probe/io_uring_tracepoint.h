@@ -2,6 +2,10 @@
 //
 // The tracepoint io_uring_complete changed its arguments twice; which ones it has is read from the
 // kernel's type information, since a version number tells nothing about what was backported.
+//
+// Example: ReadIoUringTracepoint("/sys/kernel/btf/vmlinux") is kResult on Linux 6.1.
+//
+// Thread-safe; holds nothing. Reads the file at each call.
 #pragma once
 
 #include <string>

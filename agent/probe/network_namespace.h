@@ -4,6 +4,8 @@
 // /proc/PID/ns/net it does). The cookie is read from a socket made inside the namespace, on a
 // thread of its own that enters it: the calling thread stays where it is. Nothing that would keep
 // the namespace alive is left open.
+//
+// Thread-safe: what is here holds nothing.
 #pragma once
 
 #include <cstdint>

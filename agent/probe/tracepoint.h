@@ -3,6 +3,10 @@
 // The tracepoint's number is in tracefs, which many hosts and most containers have not mounted. It
 // is then mounted detached, without a place in the file system: nothing is left behind and nobody
 // else sees it.
+//
+// Example: OpenTracepoint("syscalls", "sys_exit_connect").
+//
+// Thread-safe; holds nothing.
 #pragma once
 
 #include <string>
