@@ -15,7 +15,8 @@ namespace phantomd {
 namespace {
 
 absl::Status Failure(const char* what, int error) {
-  return absl::ResourceExhaustedError(fmt::format("cannot {}: {}", what, std::strerror(error)));
+  return absl::ResourceExhaustedError(fmt::format(
+      "cannot {}: {}", what, error == E2BIG ? "the kernel's map is full" : std::strerror(error)));
 }
 
 }  // namespace
@@ -59,6 +60,11 @@ std::vector<FollowedProcess> FollowedProcesses::All() const {
 absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t process_id) const {
   if (lister_ == nullptr || bpf_program__fd(lister_) < 0) {
     return absl::UnimplementedError("the kernel cannot list the sockets of a process");
+  }
+  followed_process known{};
+  if (bpf_map_lookup_elem(map_fd_, &process_id, &known) != 0) {
+    return absl::FailedPreconditionError(
+        fmt::format("the kernel does not follow process {}", process_id));
   }
   bpf_iter_link_info one_process{};
   one_process.task.pid = process_id;

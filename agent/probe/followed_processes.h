@@ -44,7 +44,8 @@ class FollowedProcesses {
   std::vector<FollowedProcess> All() const;
 
   // The TCP sockets that one followed process holds now, wherever they were made. Walks its open
-  // files alone from kernel 6.1 on, those of every process before.
+  // files alone from kernel 6.1 on, those of every process before. FailedPrecondition: the kernel
+  // does not follow it.
   absl::StatusOr<std::vector<socket_place>> SocketsOf(uint32_t process_id) const;
 
  private:

@@ -20,9 +20,10 @@
 namespace phantomd {
 namespace {
 
+// Of a positive errno.
 absl::Status MapFailure(const char* what, int error) {
-  return absl::ResourceExhaustedError(
-      fmt::format("cannot {}: {}", what, std::strerror(error < 0 ? -error : error)));
+  return absl::ResourceExhaustedError(fmt::format(
+      "cannot {}: {}", what, error == E2BIG ? "the kernel's map is full" : std::strerror(error)));
 }
 
 }  // namespace
@@ -91,12 +92,24 @@ std::vector<uint64_t> KernelProbe::Watched() const {
   return out;
 }
 
-// A name for which there is no room left is found by scans, as it was before.
-void KernelProbe::ExpectProxy(const std::string& command) {
+bool KernelProbe::Watches(uint64_t netns_cookie, uint64_t cgroup_id) const {
+  watch_entry entry{};
+  if (cgroup_id == 0) {
+    return bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.watched), &netns_cookie, &entry) == 0;
+  }
+  const cgroup_key key{netns_cookie, cgroup_id};
+  __u8 one = 0;
+  return bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.watched_cgroups), &key, &one) == 0;
+}
+
+absl::Status KernelProbe::ExpectProxy(const std::string& command) {
   process_name name{};
   command.copy(name.text, sizeof(name.text) - 1);
   const __u8 one = 1;
-  bpf_map_update_elem(bpf_map__fd(bpf_->maps.proxy_names), &name, &one, BPF_ANY);
+  if (bpf_map_update_elem(bpf_map__fd(bpf_->maps.proxy_names), &name, &one, BPF_ANY) != 0) {
+    return MapFailure("expect a process by its name", errno);
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<socket_record>> KernelProbe::AdoptConnections(

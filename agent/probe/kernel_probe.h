@@ -2,8 +2,9 @@
 // they mean is decided by its users.
 //
 // Whether a hook exists is found out by loading it, not by the kernel's version or build options:
-// some kernels refuse what their configuration promises. A missing hook that only narrows the view
-// becomes a sentence in limitations(); any other failure is one clear sentence in the Status.
+// some kernels refuse what their configuration promises. A program that they refuse and that only
+// widens the view is left out, it alone, and is a sentence in limitations(); any other failure is
+// one clear sentence in the Status.
 //
 // Records are not announced one by one (a wake-up costs more than a connect): take them on a timer,
 // 10 to 20 times a second. wake_fd() becomes readable earlier when a ring fills or a proxy's
@@ -16,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <variant>
@@ -29,6 +31,7 @@
 #include "agent/probe/kernel_time.h"
 #include "agent/probe/pin_directory.h"
 #include "agent/probe/ring_reader.h"
+#include "agent/probe/socket_source.h"
 #include "bpf/connect_event.h"
 
 struct connect_bpf;
@@ -58,12 +61,12 @@ inline uint64_t LostOf(const connect_counters& counters) {
   return counters.lost + counters.storage_failed + counters.unreadable;
 }
 
-class KernelProbe {
+class KernelProbe : public SocketSource {
  public:
   // Whether this kernel, its type information and this user will do; Load() asks it first.
   static absl::Status CheckSystem(const KernelProbeOptions& options);
   static absl::StatusOr<std::unique_ptr<KernelProbe>> Load(const KernelProbeOptions& options);
-  ~KernelProbe();
+  ~KernelProbe() override;
   KernelProbe(const KernelProbe&) = delete;
   KernelProbe& operator=(const KernelProbe&) = delete;
 
@@ -75,16 +78,19 @@ class KernelProbe {
   absl::Status UnwatchCgroup(uint64_t netns_cookie, uint64_t cgroup_id);
   // The namespaces watched now, those included that the exec program has added by itself.
   std::vector<uint64_t> Watched() const;
+  bool Watches(uint64_t netns_cookie, uint64_t cgroup_id) const override;
 
   // From now on a process of this name is taken for a proxy at its exec, until user space has
-  // looked.
-  void ExpectProxy(const std::string& command);
-  // Gives the connecting and established sockets of a namespace, if it is watched, what they would
-  // have if it had been watched all along, and lists them with those that were accepted there.
-  absl::StatusOr<std::vector<socket_record>> AdoptConnections(const std::string& netns_path) const;
+  // looked. ResourceExhausted: there is no room for another name.
+  absl::Status ExpectProxy(const std::string& command);
+  absl::StatusOr<std::vector<socket_record>> AdoptConnections(
+      const std::string& netns_path) const override;
 
   // The proxies' processes, as the kernel follows them.
   FollowedProcesses processes() const;
+  absl::StatusOr<std::vector<socket_place>> SocketsOf(uint32_t process_id) const override {
+    return processes().SocketsOf(process_id);
+  }
 
   // At most `limit` records in the order in which the kernel made them; fewer than `limit`: the
   // ring was empty. What was taken before is released first: until then it is still in the ring,
@@ -125,7 +131,9 @@ class KernelProbe {
   KernelProbe() = default;
   static absl::StatusOr<Skeleton> OpenAndLoad(const KernelProbeOptions& options,
                                               const PinDirectory* pins, IoUringTracepoint io_uring,
-                                              bool optional);
+                                              std::map<std::string, std::string>* left_out);
+  // Leaves out what the kernel refuses, as far as it is optional.
+  absl::Status LoadWhatItCan(const KernelProbeOptions& options);
   static absl::Status UsePins(connect_bpf& bpf, const PinDirectory& pins);
   absl::Status OpenRings();
   absl::Status MapState();

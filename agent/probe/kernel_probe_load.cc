@@ -57,10 +57,10 @@ uint64_t SkippedRunsOfLink(int link) {
 
 }  // namespace
 
-absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbeOptions& options,
-                                                               const PinDirectory* pins,
-                                                               IoUringTracepoint io_uring,
-                                                               bool optional) {
+// `left_out`: names of programs, and why. What is refused now and may be left out is added to it.
+absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(
+    const KernelProbeOptions& options, const PinDirectory* pins, IoUringTracepoint io_uring,
+    std::map<std::string, std::string>* left_out) {
   bpf_object_open_opts open_options{};
   open_options.sz = sizeof(open_options);
   open_options.btf_custom_path = options.btf_path.c_str();
@@ -82,25 +82,34 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(const KernelProbe
     if (absl::Status status = UsePins(*bpf, *pins); !status.ok()) return status;
   }
   bpf->rodata->wakeup_bytes = bpf_map__max_entries(bpf->maps.records) / 8;
-  for (const Hook& hook : HooksOf(bpf.get())) {
-    if (hook.without != nullptr) bpf_program__set_autoload(hook.program, optional);
+  for (const OptionalProgram& optional : OptionalProgramsOf(bpf.get())) {
+    const bool wanted = !left_out->contains(bpf_program__name(optional.program));
+    bpf_program__set_autoload(optional.program, wanted);
   }
-  bpf_program__set_autoload(bpf->progs.on_open_file, optional);
-  bpf_program__set_autoload(bpf->progs.on_tcp_socket, optional);
   if (!options.watch_new_proxies) bpf_program__set_autoload(bpf->progs.on_exec, false);
   bpf->rodata->io_uring_tells_entry = io_uring == IoUringTracepoint::kEntry;
   if (io_uring == IoUringTracepoint::kNone || io_uring == IoUringTracepoint::kBlind) {
     bpf_program__set_autoload(bpf->progs.on_io_uring_complete, false);
   }
   if (const int error = connect_bpf::load(bpf.get())) {
+    // Where libbpf names no program, it may be any.
+    const std::string refused = RefusedProgram();
+    const std::string reason =
+        refused.empty() ? Reason(error) : fmt::format("{}: {}", refused, std::strerror(-error));
+    for (const OptionalProgram& optional : OptionalProgramsOf(bpf.get())) {
+      const std::string name = bpf_program__name(optional.program);
+      if (!refused.empty() && name != refused) continue;
+      left_out->emplace(
+          name, fmt::format("a program cannot be loaded ({}): {}", reason, optional.without));
+    }
     if (error == -EPERM || error == -EACCES) {
       return absl::PermissionDeniedError(
           fmt::format("the kernel refuses the BPF programs (CAP_BPF, CAP_PERFMON and CAP_NET_ADMIN "
                       "are needed, or root): {}",
-                      Reason(error)));
+                      reason));
     }
     return absl::FailedPreconditionError(
-        fmt::format("kernel {} cannot load the BPF programs: {}", KernelRelease(), Reason(error)));
+        fmt::format("kernel {} cannot load the BPF programs: {}", KernelRelease(), reason));
   }
   return bpf;
 }
@@ -133,27 +142,32 @@ absl::StatusOr<std::unique_ptr<KernelProbe>> KernelProbe::Load(const KernelProbe
     probe->pins_ = *std::move(pins);
     probe->continues_ = probe->pins_->HasMap("records");
   }
-  const PinDirectory* pins = probe->pins_.get();
-  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
-  absl::StatusOr<Skeleton> all = OpenAndLoad(options, pins, io_uring, /*optional=*/true);
-  if (!all.ok()) {
-    absl::StatusOr<Skeleton> least = OpenAndLoad(options, pins, io_uring, /*optional=*/false);
-    if (!least.ok()) return least.status();
-    probe->limitations_.push_back(
-        fmt::format("optional hooks cannot be loaded: {}", FromAbsl(all.status().message())));
-    all = std::move(least);
-  }
-  if (io_uring == IoUringTracepoint::kBlind) {
-    probe->limitations_.push_back(
-        fmt::format("this kernel does not tell which io_uring request ended: {}", kWithoutIoUring));
-  }
-  probe->bpf_ = *std::move(all);
+  if (absl::Status status = probe->LoadWhatItCan(options); !status.ok()) return status;
   // The rings come first: what is recorded from the first instant on is then read.
   if (absl::Status status = probe->OpenRings(); !status.ok()) return status;
   if (absl::Status status = probe->MapState(); !status.ok()) return status;
   if (absl::Status status = probe->AttachAll(); !status.ok()) return status;
   if (absl::Status status = probe->TakeOver(); !status.ok()) return status;
   return probe;
+}
+
+absl::Status KernelProbe::LoadWhatItCan(const KernelProbeOptions& options) {
+  const IoUringTracepoint io_uring = ReadIoUringTracepoint(options.btf_path);
+  if (io_uring == IoUringTracepoint::kBlind) {
+    limitations_.push_back(
+        fmt::format("this kernel does not tell which io_uring request ended: {}", kWithoutIoUring));
+  }
+  // Loading stops at the first program that is refused: each round leaves out one more.
+  std::map<std::string, std::string> left_out;
+  for (size_t before = 0;; before = left_out.size()) {
+    absl::StatusOr<Skeleton> loaded = OpenAndLoad(options, pins_.get(), io_uring, &left_out);
+    if (!loaded.ok() && left_out.size() == before) return loaded.status();
+    if (!loaded.ok()) continue;
+    bpf_ = *std::move(loaded);
+    break;
+  }
+  for (const auto& [program, effect] : left_out) limitations_.push_back(effect);
+  return absl::OkStatus();
 }
 
 absl::Status KernelProbe::UsePins(connect_bpf& bpf, const PinDirectory& pins) {

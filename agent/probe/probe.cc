@@ -54,7 +54,7 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
     : options_(options),
       kernel_(std::move(kernel)),
       discovery_(options.discovery, namespaces_),
-      watch_(*kernel_, discovery_, options.kernel.host_netns_cookie),
+      watch_(*kernel_, *kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
       ends_(resolver_, options.initiator.accept_wait),
       adoption_(*kernel_, discovery_.processes(), resolver_, ends_,

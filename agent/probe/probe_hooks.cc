@@ -9,6 +9,7 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "agent/probe/tracepoint.h"
 #include "bpf/connect.skel.h"
@@ -18,6 +19,15 @@ namespace {
 
 // The last complaint of libbpf on this thread, to be quoted in the sentence that we make of it.
 thread_local std::string last_complaint;
+thread_local std::string refused_program;
+
+// Libbpf names a program that it cannot load as "libbpf: prog 'NAME': ...".
+void KeepProgram(std::string_view complaint) {
+  constexpr std::string_view kProgram = "libbpf: prog '";
+  if (!complaint.starts_with(kProgram)) return;
+  complaint.remove_prefix(kProgram.size());
+  refused_program = complaint.substr(0, complaint.find('\''));
+}
 
 int KeepComplaint(libbpf_print_level level, const char* format, va_list arguments) {
   if (level != LIBBPF_WARN) return 0;
@@ -26,6 +36,7 @@ int KeepComplaint(libbpf_print_level level, const char* format, va_list argument
   std::string text = line;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   // libbpf explains every EPERM by the memory limit, which has not been the reason since 5.11.
+  KeepProgram(text);
   if (text.find("ulimit") == std::string::npos && !text.empty()) last_complaint = text;
   return 0;
 }
@@ -33,7 +44,11 @@ int KeepComplaint(libbpf_print_level level, const char* format, va_list argument
 }  // namespace
 
 void KeepComplaints() { libbpf_set_print(KeepComplaint); }
-void ForgetComplaints() { last_complaint.clear(); }
+void ForgetComplaints() {
+  last_complaint.clear();
+  refused_program.clear();
+}
+std::string RefusedProgram() { return refused_program; }
 
 std::string Reason(int error) {
   const std::string name = std::strerror(error < 0 ? -error : error);
@@ -63,6 +78,21 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
       {"sched_process_exit", p.on_exit, &l.on_exit,
        "the end of a proxy is noticed by scanning /proc only"},
   };
+}
+
+std::vector<OptionalProgram> OptionalProgramsOf(connect_bpf* bpf) {
+  std::vector<OptionalProgram> out = {
+      {bpf->progs.on_open_file,
+       "which sockets a proxy's process has made already is not known: namespaces in which ztunnel "
+       "has some are watched when it makes another there, and connections that a proxy had before "
+       "the agent are not told from others of its user"},
+      {bpf->progs.on_tcp_socket,
+       "connections that existed before the agent are not followed to their ends"},
+  };
+  for (const Hook& hook : HooksOf(bpf)) {
+    if (hook.without != nullptr) out.push_back({hook.program, hook.without});
+  }
+  return out;
 }
 
 absl::StatusOr<bpf_link*> AttachHook(const Hook& hook) {

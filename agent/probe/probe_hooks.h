@@ -1,7 +1,12 @@
 // The hooks of the BPF programs: where each attaches, and what is not seen without it.
 //
 // libbpf says the reason for a failure in its log alone: KeepComplaints() collects it, Reason()
-// quotes it.
+// quotes it, RefusedProgram() says about which program it is.
+//
+// Example: the kernel refuses on_exit at load. RefusedProgram() is "on_exit", which is optional: it
+// is left out, and its `without` told.
+//
+// Thread-compatible: complaints are kept for each thread apart.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +31,14 @@ struct Hook {
 
 std::vector<Hook> HooksOf(connect_bpf* bpf);
 
+// A program that the kernel may refuse, and what is not seen then: of the hooks above, and of those
+// that are not attached but run when asked.
+struct OptionalProgram {
+  bpf_program* program;
+  const char* without;
+};
+std::vector<OptionalProgram> OptionalProgramsOf(connect_bpf* bpf);
+
 // The caller destroys the link, or gives it to the skeleton.
 absl::StatusOr<bpf_link*> AttachHook(const Hook& hook);
 
@@ -37,6 +50,9 @@ void KeepComplaints();
 void ForgetComplaints();
 // Of a negative or positive errno.
 std::string Reason(int error);
+// The last program whose loading failed, of all complaints since ForgetComplaints(); empty: none is
+// named.
+std::string RefusedProgram();
 
 inline constexpr char kWithoutIoUring[] =
     "connects through an io_uring that fail before any SYN are not recorded";

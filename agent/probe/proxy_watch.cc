@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
 #include <utility>
 
 #include "agent/base/strings.h"
@@ -20,10 +21,11 @@ std::vector<process_record> ProxyWatch::TakeProcesses(BootTime now) {
           kernel.Forget(record.process_id, start);  // the name deceived
         } else if (discovery_.processes().Find(record.process_id, start) != nullptr) {
           // The same process may have been forgotten just now, as the script that it was before.
-          (void)kernel.Follow(record.process_id, start, record.netns_cookie);
+          Follow(record.process_id, start, record.netns_cookie);
         }
         break;
       case CONNECT_RECORD_EXIT:
+        unfollowed_.erase({record.process_id, start});
         discovery_.OnExit(record);
         break;
       case CONNECT_RECORD_ELSEWHERE:
@@ -58,35 +60,54 @@ void ProxyWatch::Watch(BootTime now) {
 }
 
 void ProxyWatch::AfterScan(BootTime now) {
-  for (const std::string& command : discovery_.TakeNewCommands()) kernel_.ExpectProxy(command);
-  Follow(now);
+  Expect();
+  FollowAll(now);
   Watch(now);
   DropProcesses(now);
   DropNamespaces(now);
 }
 
+void ProxyWatch::Expect() {
+  for (const std::string& command : discovery_.TakeNewCommands()) unexpected_[command].clear();
+  for (auto name = unexpected_.begin(); name != unexpected_.end();) {
+    const absl::Status status = kernel_.ExpectProxy(name->first);
+    name->second = FromAbsl(status.message());
+    name = status.ok() ? unexpected_.erase(name) : std::next(name);
+  }
+}
+
+void ProxyWatch::Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie) {
+  const absl::Status status = kernel_.processes().Follow(process_id, start, netns_cookie);
+  if (status.ok()) {
+    unfollowed_.erase({process_id, start});
+  } else {
+    unfollowed_.insert_or_assign(Identity{process_id, start}, FromAbsl(status.message()));
+  }
+}
+
 // The kernel follows those that began under its eyes; the others are named to it, and the sockets
 // that they have already are listed after that: one made in between is told twice, never missed.
-void ProxyWatch::Follow(BootTime now) {
+void ProxyWatch::FollowAll(BootTime now) {
   unfollowed_.clear();
   unlisted_.clear();
   std::map<Identity, BootTime> listed;
   for (const ProxyProcess* process : discovery_.processes().Living()) {
     const Identity identity{process->process_id, process->start};
-    const absl::Status status =
-        kernel_.processes().Follow(process->process_id, process->start, process->netns_cookie);
-    if (!status.ok()) unfollowed_.emplace(identity, FromAbsl(status.message()));
+    Follow(process->process_id, process->start, process->netns_cookie);
     const auto last = listed_.find(identity);
     const bool roams = process->kind == ProxyProcess::Kind::kZtunnel || !process->elsewhere.empty();
     const bool due = last == listed_.end() || (roams && now - last->second >= kListInterval);
-    if (due) ListSockets(*process, now);
-    listed.emplace(identity, due ? now : last->second);
+    if (due && ListSockets(*process, now)) {
+      listed.emplace(identity, now);
+    } else if (last != listed_.end()) {
+      listed.insert(*last);
+    }
   }
   listed_ = std::move(listed);
 }
 
-void ProxyWatch::ListSockets(const ProxyProcess& process, BootTime now) {
-  const auto sockets = kernel_.processes().SocketsOf(process.process_id);
+bool ProxyWatch::ListSockets(const ProxyProcess& process, BootTime now) {
+  const auto sockets = sockets_.SocketsOf(process.process_id);
   if (!sockets.ok()) {
     unlisted_ = FromAbsl(sockets.status().message());
     // Better a namespace watched for nothing than one forgotten in use.
@@ -94,11 +115,12 @@ void ProxyWatch::ListSockets(const ProxyProcess& process, BootTime now) {
     for (const auto& [netns, found] : elsewhere) {
       discovery_.OnElsewhere(process.process_id, process.start, netns, now);
     }
-    return;
+    return false;
   }
   for (const socket_place& socket : *sockets) {
     discovery_.OnElsewhere(process.process_id, process.start, socket.netns_cookie, now);
   }
+  return true;
 }
 
 // An entry of the kernel's is wanted while its process lives as a proxy, and for a while after its
@@ -139,9 +161,21 @@ std::vector<std::string> ProxyWatch::Limitations() const {
       if (!watched.failure.empty()) out.push_back(watched.failure);
     }
   }
-  for (const auto& [identity, reason] : unfollowed_) {
-    out.push_back(fmt::format("the end of process {} is noticed by scanning /proc only: {}",
-                              identity.first, reason));
+  if (!unfollowed_.empty()) {
+    const auto& [first, reason] = *unfollowed_.begin();
+    out.push_back(fmt::format(
+        "{} processes of proxies are not followed by the kernel, the first is {}: {}; their ends "
+        "are noticed by scanning /proc only, their sockets in other namespaces are not seen, and "
+        "what is lost of their attempts is not told by proxy",
+        unfollowed_.size(), first.first, reason));
+  }
+  if (!unexpected_.empty()) {
+    const auto& [first, reason] = *unexpected_.begin();
+    out.push_back(fmt::format(
+        "{} names of proxies' processes are unknown to the kernel, the first is {}: {}; new "
+        "proxies of these names are found by scanning /proc only, and their first connects are "
+        "missed",
+        unexpected_.size(), first, reason));
   }
   if (!unlisted_.empty()) {
     out.push_back(fmt::format(

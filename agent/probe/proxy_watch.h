@@ -7,7 +7,11 @@
 // first socket of a followed process; what turns out to hold no proxy is dropped again.
 //
 // Where a followed process has sockets is told by the kernel as they begin to listen or to connect,
-// and listed whole every kListInterval: those made before the agent, and those that are closed.
+// and listed whole every kListInterval: those made before the agent, and those that are closed. A
+// listing that fails is tried again after the next scan.
+//
+// The kernel's maps have bounds. What did not fit is tried again after each scan, and is a sentence
+// in Limitations() until it fits.
 //
 // Thread-compatible: the probe's thread. Never reads a clock.
 #pragma once
@@ -30,9 +34,13 @@ class ProxyWatch {
   static constexpr Nanos kListInterval = std::chrono::seconds(30);
   static constexpr Nanos kKeep = ProxyDiscovery::kRemember;
 
-  // Both must outlive it.
-  ProxyWatch(KernelProbe& kernel, ProxyDiscovery& discovery, uint64_t host_netns_cookie)
-      : kernel_(kernel), discovery_(discovery), host_netns_cookie_(host_netns_cookie) {}
+  // All must outlive it.
+  ProxyWatch(KernelProbe& kernel, const SocketSource& sockets, ProxyDiscovery& discovery,
+             uint64_t host_netns_cookie)
+      : kernel_(kernel),
+        sockets_(sockets),
+        discovery_(discovery),
+        host_netns_cookie_(host_netns_cookie) {}
 
   // Takes what the kernel tells of processes, and hands it out.
   std::vector<process_record> TakeProcesses(BootTime now);
@@ -52,21 +60,26 @@ class ProxyWatch {
   };
   using Identity = std::pair<uint32_t, BootTime>;  // process ID, start
 
-  void Follow(BootTime now);
-  void ListSockets(const ProxyProcess& process, BootTime now);
+  void Expect();
+  void FollowAll(BootTime now);
+  void Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie);
+  // False: they cannot be listed now.
+  bool ListSockets(const ProxyProcess& process, BootTime now);
   void DropProcesses(BootTime now);
   void DropNamespaces(BootTime now);
 
   KernelProbe& kernel_;
+  const SocketSource& sockets_;
   ProxyDiscovery& discovery_;
   const uint64_t host_netns_cookie_;
 
   std::map<uint64_t, Watched> namespaces_;
-  std::map<uint64_t, Watched> cgroups_;         // in the host's namespace
-  std::map<Identity, BootTime> listed_;         // when the sockets of a process were last listed
-  std::set<Identity> strangers_;                // followed, but known to nobody at the last scan
-  std::map<Identity, std::string> unfollowed_;  // why
-  std::string unlisted_;                        // why sockets cannot be listed
+  std::map<uint64_t, Watched> cgroups_;            // in the host's namespace
+  std::map<Identity, BootTime> listed_;            // when the sockets of a process were last listed
+  std::set<Identity> strangers_;                   // followed, but known to nobody at the last scan
+  std::map<Identity, std::string> unfollowed_;     // why
+  std::map<std::string, std::string> unexpected_;  // names of proxies' processes, and why
+  std::string unlisted_;                           // why sockets cannot be listed
 };
 
 }  // namespace phantomd

@@ -86,7 +86,7 @@ TEST(RecyclingTest, NothingOfAGoneProxyStaysInTheKernel) {
   ASSERT_TRUE(kernel.ok()) << kernel.status();
   SystemNamespaceReader namespaces;
   ProxyDiscovery discovery({}, namespaces);
-  ProxyWatch watch(**kernel, discovery, /*host_netns_cookie=*/0);
+  ProxyWatch watch(**kernel, **kernel, discovery, /*host_netns_cookie=*/0);
   BootTime now = SystemClock().Now();
   const auto round = [&] {
     watch.TakeProcesses(now);
