@@ -64,7 +64,8 @@ class InitiatorResolver {
   bool IsProxys(uint64_t netns_cookie, uint32_t uid, uint64_t cgroup_id) const;
   // Empty: none, or several.
   ProxyId OnlyProxyOf(uint64_t netns_cookie) const;
-  // What a proxy's process opened; nothing for others.
+  // What a proxy's process opened; nothing for others. `thread_id` 0: unknown, taken for a
+  // worker's.
   std::optional<Opener> OpenerOf(uint32_t process_id, BootTime process_start, uint32_t thread_id,
                                  uint64_t netns_cookie) const;
 

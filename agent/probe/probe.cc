@@ -53,11 +53,12 @@ absl::StatusOr<std::unique_ptr<Probe>> Probe::Start(ProbeOptions options, BootTi
 Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, BootTime now)
     : options_(options),
       kernel_(std::move(kernel)),
+      proc_(options.discovery.proc_root),
       discovery_(options.discovery, namespaces_),
       watch_(*kernel_, *kernel_, discovery_, options.kernel.host_netns_cookie),
       resolver_(discovery_.processes(), options.initiator),
       ends_(resolver_, options.initiator.accept_wait),
-      adoption_(*kernel_, discovery_.processes(), resolver_, ends_,
+      adoption_(*kernel_, proc_, discovery_.processes(), resolver_, ends_,
                 options.kernel.host_netns_cookie),
       account_(discovery_.processes(), kernel_->SettledBefore(),
                kernel_->SettledBeforeAt().is_set() ? kernel_->SettledBeforeAt() : now),
@@ -71,7 +72,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     last_scan_ = now;
     discovery_.Scan(now);
     watch_.AfterScan(now);
-    adoption_.ForgetUnwatched();
+    adoption_.AfterScan();
   }
   for (bool more = true; more;) {
     // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
@@ -89,11 +90,11 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
       }
     }
     watch_.Watch(now);
-    adoption_.Adopt();
+    adoption_.Adopt(now);
     Resolve(records, now, /*expire=*/!more, sink);
   }
   if (first && !kernel_->continues()) TellOutage(now, sink);
-  TakeLosses(now, sink);
+  TakeLosses(now, /*last=*/false, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
   kernel_->ReleaseTaken();
 }
@@ -101,7 +102,8 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
 void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   Consume(now, sink);
   Resolve({}, BootTime::Max(), /*expire=*/true, sink);
-  TakeLosses(now, sink);  // what the last round has left for the next
+  // What the last round has left for the next. Pinned rings are read on by the next agent.
+  TakeLosses(now, /*last=*/options_.kernel.pin_dir.empty(), sink);
 }
 
 void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
@@ -146,7 +148,7 @@ void Probe::TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sin
   sink(Loss{.what = "attempt", .from = oldest, .to = now, .count_unknown = true});
 }
 
-void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+void Probe::TakeLosses(BootTime now, bool last, const std::function<void(ProbeOutput)>& sink) {
   KernelTotals counted = kernel_->ReadTotals();
   std::vector<FollowedProcess> followed;
   if (account_.LostAttemptsSince(counted)) {
@@ -154,7 +156,10 @@ void Probe::TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sin
     counted = kernel_->ReadTotals();
   }
   const uint64_t skipped_runs = kernel_->ReadSkippedRuns();
-  for (Loss& loss : account_.Settle(counted, followed, skipped_runs, now)) sink(std::move(loss));
+  for (Loss& loss : account_.Settle(counted, followed, skipped_runs, now, last)) {
+    sink(std::move(loss));
+  }
+  for (Loss& loss : ends_.TakeLosses()) sink(std::move(loss));
   kernel_->Settled(counted, skipped_runs, now);
 }
 

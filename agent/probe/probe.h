@@ -2,8 +2,7 @@
 //
 // It joins seven parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
 // makes the kernel watch their namespaces, ConnectionAdoption finds what was there before,
-// InitiatorResolver and EndResolver say who opened each
-// connection, and RecordAccount what was lost.
+// InitiatorResolver and EndResolver say who opened each connection, and RecordAccount what was lost.
 //
 // A fresh agent knows nothing of what happened before it: the attempts of proxies that lived then
 // are a loss of unknown count, since the start of the oldest of them. An agent that follows another
@@ -54,7 +53,8 @@ class Probe {
 
   void Consume(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
-  // The last Consume(): hands out what still waits for the accepting side, too.
+  // The last Consume(): hands out what still waits for the accepting side, too, and as a loss what
+  // cannot be read any more, unless it stays in the kernel for the next agent.
   void Finish(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   int wake_fd() const { return kernel_->wake_fd(); }
@@ -70,11 +70,12 @@ class Probe {
                const std::function<void(ProbeOutput)>& sink);
   // What nobody recorded before the programs were attached.
   void TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink);
-  void TakeLosses(BootTime now, const std::function<void(ProbeOutput)>& sink);
+  void TakeLosses(BootTime now, bool last, const std::function<void(ProbeOutput)>& sink);
 
   const ProbeOptions options_;
   std::unique_ptr<KernelProbe> kernel_;
   SystemNamespaceReader namespaces_;
+  const ProcReader proc_;
   ProxyDiscovery discovery_;
   ProxyWatch watch_;
   InitiatorResolver resolver_;

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -42,6 +44,16 @@ std::string_view Word(std::string_view text, int n) {
     if (end == std::string_view::npos) return {};
     text.remove_prefix(end);
   }
+}
+
+bool WaitsInEpoll(int64_t system_call) {
+#ifdef SYS_epoll_wait
+  if (system_call == SYS_epoll_wait) return true;
+#endif
+#ifdef SYS_epoll_pwait2
+  if (system_call == SYS_epoll_pwait2) return true;
+#endif
+  return system_call == SYS_epoll_pwait;
 }
 
 }  // namespace
@@ -179,6 +191,34 @@ absl::StatusOr<uint32_t> ProcReader::FileSystemUid(uint32_t pid) const {
     return Malformed(PathOf(pid, "status"));
   }
   return uid;
+}
+
+absl::StatusOr<std::set<uint32_t>> ProcReader::PolledByMainThread(uint32_t pid) const {
+  // The number of the system call in which it sleeps, and its arguments; else "running".
+  const absl::StatusOr<std::string> call = ReadAll(pid, "syscall");
+  if (!call.ok()) return call.status();
+  int64_t number = 0;
+  uint32_t epoll = 0;
+  std::string_view first = Word(*call, 1);
+  if (first.starts_with("0x")) first.remove_prefix(2);
+  if (!ParseWhole(Word(*call, 0), &number) || !WaitsInEpoll(number) ||
+      std::from_chars(first.data(), first.data() + first.size(), epoll, 16).ec != std::errc()) {
+    return absl::FailedPreconditionError(
+        fmt::format("{}: its main thread waits in no epoll", PathOf(pid, "syscall")));
+  }
+  const std::string entry = fmt::format("fdinfo/{}", epoll);
+  const absl::StatusOr<std::string> targets = ReadAll(pid, entry);
+  if (!targets.ok()) return targets.status();
+  std::set<uint32_t> out;
+  for (std::string_view rest = *targets; !rest.empty();) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    if (Word(line, 0) != "tfd:") continue;
+    uint32_t fd = 0;
+    if (!ParseWhole(Word(line, 1), &fd)) return Malformed(PathOf(pid, entry));
+    out.insert(fd);
+  }
+  return out;
 }
 
 }  // namespace phantomd

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,10 @@ class ProcReader {
   absl::StatusOr<BootTime> Start(uint32_t pid) const;
   // The user to whom the sockets belong that the process makes.
   absl::StatusOr<uint32_t> FileSystemUid(uint32_t pid) const;
+
+  // The descriptors in the epoll in which the process's main thread waits. FailedPrecondition: it
+  // does not wait in one at this moment.
+  absl::StatusOr<std::set<uint32_t>> PolledByMainThread(uint32_t pid) const;
 
   std::string PathOf(uint32_t pid, std::string_view entry) const;
   // A file that the process names, from here: through its root, or its working directory.

@@ -189,6 +189,27 @@ TEST_P(AdoptionTest, ProxysUnansweredSynIsItsAttempt) {
   EXPECT_TRUE(attempt.adopted);
 }
 
+// Health checks: Envoy's main thread polls them, which is all that tells it from its workers.
+TEST_P(AdoptionTest, WhatTheMainThreadPollsIsControl) {
+  for (const IpAddr& to : {Server(), lab_.Silent(family())}) {
+    SCOPED_TRACE(to.ToString());
+    StartEnvoy();
+    proxy_->Do(fmt::format("poll {} {} {}", NameOf(family()), to.ToString(), Port()));
+    ASSERT_TRUE(WaitFor([&] { return ProcReader().PolledByMainThread(proxy_->pid()).ok(); }));
+    StartProbe();
+    if (to == Server()) {
+      Reset(Accept(family()));
+      EXPECT_EQ(OnlyEnd().initiator, Initiator::kProxyControl);
+      EXPECT_FALSE(ends_.front().proxy_id.empty());
+      proxy_.reset();
+    } else {
+      proxy_->End();
+      EXPECT_EQ(OnlyAttempt().initiator, Initiator::kProxyControl);
+    }
+    probe_.reset();
+  }
+}
+
 // Answered after the agent began: an attempt, and then a connection whose end is told.
 TEST_P(AdoptionTest, AnswerToAnAdoptedSyn) {
   StartEnvoy();

@@ -6,6 +6,9 @@
 //   connect-in NETNS FAMILY IP PORT      connects as ztunnel does: one thread enters the namespace,
 //                                        makes a socket there and leaves; another one connects it
 //   listen-in NETNS FAMILY PORT          listens in that namespace, from outside
+//   poll FAMILY IP PORT                  the main thread connects without waiting, answers, and
+//   from
+//                                        then on waits for that socket alone, as Envoy's does
 //   abandon FAMILY IP PORT               connects from a worker without waiting, and is then killed
 //   forget                               closes every socket
 //   workers                              begins threads that are named as Envoy names its own
@@ -17,6 +20,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -72,6 +76,22 @@ std::string OnWorker(std::istringstream& arguments, const std::string& netns = "
   std::string out;
   std::thread([&] { out = ConnectOnce(arguments, netns); }).join();
   return out;
+}
+
+[[noreturn]] void Poll(std::istringstream& arguments) {
+  std::string family_name, ip;
+  uint16_t port = 0;
+  arguments >> family_name >> ip >> port;
+  const Family family = FamilyOf(family_name);
+  const Fd fd = TcpSocket(family, false);
+  const int error = Connect(fd, family, *IpAddr::Parse(ip), port);
+  PHANTOMD_CHECK(error == 0 || error == EINPROGRESS);
+  const Fd epoll(epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;
+  PHANTOMD_CHECK(epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd.get(), &event) == 0);
+  std::cout << LocalPort(fd) << std::endl;
+  for (;;) epoll_wait(epoll.get(), &event, 1, -1);
 }
 
 [[noreturn]] void Abandon(std::istringstream& arguments) {
@@ -149,6 +169,9 @@ int Run(char** argv) {
       words >> family >> port;
       std::cout << ListenOn(Listen(SocketIn(where, FamilyOf(family)), FamilyOf(family), port))
                 << std::endl;
+    } else if (command == "poll") {
+      std::istringstream rest(line.substr(command.size()));
+      Poll(rest);
     } else if (command == "abandon") {
       std::istringstream rest(line.substr(command.size()));
       Abandon(rest);

@@ -49,8 +49,9 @@ class EndResolverTest : public testing::Test {
     out.flags = END_FLAG_STALLED;
     return out;
   }
-  static Attempt Decided(uint64_t cookie, Initiator initiator) {
+  static Attempt Decided(uint64_t cookie, Initiator initiator, double established = 5) {
     Attempt out;
+    out.ended = At(established);
     out.outcome = Outcome::kEstablished;
     out.initiator = initiator;
     out.proxy_id = ProxyId("pod/c1");
@@ -133,15 +134,77 @@ TEST_F(EndResolverTest, WhoStalledIsRememberedWhenTheProcessIsForgotten) {
   EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy));
 }
 
-TEST_F(EndResolverTest, TheOldestIsForgottenFirst) {
+// What the bounds cost is a loss: an end that may be a forgotten connection's.
+TEST_F(EndResolverTest, TheOldestIsForgottenFirstAndItsEndIsALoss) {
+  for (uint64_t cookie = 0; cookie <= EndResolver::kRemembered; ++cookie) {
+    ends_.Decided(Decided(cookie, Initiator::kApplication, cookie == 0 ? 5 : 6));
+  }
+  EXPECT_EQ(ends_.remembered(), EndResolver::kRemembered);
+  EXPECT_THAT(ends_.TakeLosses(), IsEmpty());
+  ends_.OnEnd(End(20, 20, 0, 5, 9), out_);
+  ends_.OnEnd(End(20, 20, 70'000, 4, 9.5), out_);  // it may have been older
+  ends_.OnEnd(End(20, 20, 70'001, 6, 9.7), out_);  // it was intercepted
+  ends_.Expire(At(10), out_);
+  EXPECT_THAT(Take(), IsEmpty());
+  EXPECT_EQ(ends_.waiting(), 0u);
+  EXPECT_THAT(ends_.TakeLosses(),
+              ElementsAre(Loss{
+                  .what = "unnamed_connection_end", .count = 2, .from = At(9), .to = At(9.5)}));
+  EXPECT_THAT(ends_.TakeLosses(), IsEmpty()) << "told once";
+  ends_.OnEnd(End(20, 20, 1, 6, 9), out_);
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
+}
+
+TEST_F(EndResolverTest, EndedConnectionsMakeRoom) {
+  for (uint64_t cookie = 0; cookie < 3 * EndResolver::kRemembered; ++cookie) {
+    ends_.Decided(Decided(cookie, Initiator::kApplication));
+    if (cookie > 0) ends_.OnEnd(End(20, 20, cookie, 5, 9), out_);
+  }
+  EXPECT_EQ(ends_.remembered(), 1u);
+  out_.clear();
+  ends_.OnEnd(End(20, 20, 0, 5, 9), out_);
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
+  EXPECT_THAT(ends_.TakeLosses(), IsEmpty());
+}
+
+// Both are read in one round: the attempts come first.
+TEST_F(EndResolverTest, EndIsNotTakenForThatOfTheSocketsNextConnection) {
+  ends_.Decided(Decided(1, Initiator::kApplication, 5));
+  ends_.Decided(Decided(1, Initiator::kApplication, 7));
+  ends_.OnEnd(End(20, 20, 1, 5, 6), out_);
+  ends_.OnEnd(End(20, 20, 1, 7, 8), out_);
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication, Initiator::kApplication));
+}
+
+TEST_F(EndResolverTest, StormOfAnApplicationDoesNotEmptyTheProxysMemory) {
+  ends_.Adopted(1'000'000, {Initiator::kProxy, ProxyId("pod/c1")}, At(4));
   for (uint64_t cookie = 0; cookie <= EndResolver::kRemembered; ++cookie) {
     ends_.Decided(Decided(cookie, Initiator::kApplication));
   }
-  EXPECT_EQ(ends_.remembered(), EndResolver::kRemembered);
-  ends_.OnEnd(End(20, 20, 0, 5, 9), out_);
-  EXPECT_THAT(Take(), IsEmpty());
-  ends_.OnEnd(End(20, 20, 1, 5, 9), out_);
+  ends_.OnEnd(End(0, 0, 1'000'000, 4, 9), out_);
+  EXPECT_THAT(Take(), ElementsAre(Initiator::kProxy));
+}
+
+TEST_F(EndResolverTest, TooManyThatWaitAreALossOfTheOldest) {
+  for (uint64_t cookie = 0; cookie <= EndResolver::kWaiting; ++cookie) {
+    ends_.OnEnd(End(20, 20, cookie, 5, cookie == 0 ? 5.1 : 5.2), out_);
+  }
+  EXPECT_EQ(ends_.waiting(), EndResolver::kWaiting);
+  EXPECT_THAT(ends_.TakeLosses(),
+              ElementsAre(Loss{
+                  .what = "unnamed_connection_end", .count = 1, .from = At(5.1), .to = At(5.1)}));
+  ends_.Decided(Decided(1, Initiator::kApplication));
+  ends_.Expire(At(5.3), out_);
   EXPECT_THAT(Take(), ElementsAre(Initiator::kApplication));
+}
+
+TEST_F(EndResolverTest, AdoptedSynThatFailedIsForgotten) {
+  ends_.Adopted(1, {Initiator::kProxy, ProxyId("pod/c1")}, At(4));
+  Attempt attempt = Decided(1, Initiator::kProxy);
+  attempt.outcome = Outcome::kAbandoned;
+  attempt.adopted = true;
+  ends_.Decided(attempt);
+  EXPECT_EQ(ends_.remembered(), 0u);
 }
 
 }  // namespace
