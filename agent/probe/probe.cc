@@ -62,6 +62,7 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
                 options.kernel.host_netns_cookie),
       account_(discovery_.processes(), kernel_->SettledBefore(),
                kernel_->SettledBeforeAt().is_set() ? kernel_->SettledBeforeAt() : now),
+      check_(kernel_->continues()),
       started_(now) {}
 
 void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) {
@@ -73,6 +74,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     discovery_.Scan(now);
     watch_.AfterScan(now);
     adoption_.AfterScan();
+    check_.AfterScan(kernel_->processes().All());
   }
   for (bool more = true; more;) {
     // Connects are taken before processes: a proxy's exec is recorded before its first connect, so
@@ -112,6 +114,7 @@ void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, boo
   for (const ConnectRecord& record : records) {
     account_.Read(std::visit([](const auto& r) { return r.kind; }, record));
     if (const auto* connect = std::get_if<connect_record>(&record)) {
+      check_.Read(*connect);
       const Opener* adopted = connect->flags & CONNECT_FLAG_ADOPTED
                                   ? ends_.Remembered(connect->socket_cookie)
                                   : nullptr;
@@ -172,6 +175,8 @@ std::vector<std::string> Probe::Limitations() const {
   out.insert(out.end(), of_adoption.begin(), of_adoption.end());
   const std::vector<std::string> of_account = account_.Limitations();
   out.insert(out.end(), of_account.begin(), of_account.end());
+  const std::vector<std::string> of_check = check_.Limitations();
+  out.insert(out.end(), of_check.begin(), of_check.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
   return out;
 }

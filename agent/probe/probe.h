@@ -1,8 +1,9 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins seven parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// It joins eight parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
 // makes the kernel watch their namespaces, ConnectionAdoption finds what was there before,
-// InitiatorResolver and EndResolver say who opened each connection, and RecordAccount what was lost.
+// InitiatorResolver and EndResolver say who opened each connection, RecordAccount what was lost,
+// and AttemptCheck whether the kernel's counts of each proxy agree.
 //
 // A fresh agent knows nothing of what happened before it: the attempts of proxies that lived then
 // are a loss of unknown count, since the start of the oldest of them. An agent that follows another
@@ -26,6 +27,7 @@
 
 #include "absl/status/statusor.h"
 #include "agent/engine/input.h"
+#include "agent/probe/attempt_check.h"
 #include "agent/probe/connection_adoption.h"
 #include "agent/probe/end_resolver.h"
 #include "agent/probe/initiator.h"
@@ -82,6 +84,7 @@ class Probe {
   EndResolver ends_;
   ConnectionAdoption adoption_;
   RecordAccount account_;
+  AttemptCheck check_;
 
   const BootTime started_;
   BootTime last_scan_;                    // unset: none yet
