@@ -121,8 +121,9 @@ struct cgroup_key {
   __u64 cgroup_id;
 };
 
-/* Value of the array `counters`, indexed by processor * CONNECT_COUNTER_KINDS + connect_record_kind.
- * For every kind, what happened = submitted + lost + storage_failed + unreadable.
+/* Value of the array `counters`, indexed by processor * CONNECT_COUNTER_KINDS +
+ * connect_record_kind. For every kind, what happened = submitted + lost + storage_failed +
+ * unreadable.
  */
 struct connect_counters {
   __u64 submitted;

@@ -68,8 +68,8 @@ struct {
   __type(value, __u8);
 } unreturned SEC(".maps");
 
-// CONNECT_COUNTER_KINDS for each processor, as many of these as are possible. In the agent's memory,
-// which reads them some twenty times a second.
+// CONNECT_COUNTER_KINDS for each processor, as many of these as are possible. In the agent's
+// memory, which reads them some twenty times a second.
 struct {
   __uint(type, BPF_MAP_TYPE_ARRAY);
   __uint(map_flags, BPF_F_MMAPABLE);

@@ -43,8 +43,8 @@ static __always_inline bool is_our_turn(void) {
   return ours && !claimed;
 }
 
-// The socket that would have sent the SYN: an MPTCP socket leaves that to its first subflow. 0: there
-// is none.
+// The socket that would have sent the SYN: an MPTCP socket leaves that to its first subflow. 0:
+// there is none.
 static __always_inline struct sock* connecting_socket(struct sock* sk, __u16 protocol) {
   if (protocol != IPPROTO_MPTCP) return sk;
   if (!bpf_core_type_exists(struct mptcp_sock)) return 0;

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <utility>
 
 #include "agent/base/strings.h"
@@ -13,6 +15,9 @@ namespace phantomd {
 namespace {
 
 constexpr size_t kBatch = 8192;
+
+// The kernel takes a system call for each program to say how often it was skipped.
+constexpr Nanos kSkipsInterval = std::chrono::seconds(1);
 
 // The kernel gives the initial pid namespace this inode number everywhere.
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;
@@ -158,12 +163,14 @@ void Probe::TakeLosses(BootTime now, bool last, const std::function<void(ProbeOu
     followed = kernel_->processes().All();
     counted = kernel_->ReadTotals();
   }
-  const uint64_t skipped_runs = kernel_->ReadSkippedRuns();
-  for (Loss& loss : account_.Settle(counted, followed, skipped_runs, now, last)) {
-    sink(std::move(loss));
+  std::optional<uint64_t> news;
+  if (last || !skips_asked_.is_set() || now - skips_asked_ >= kSkipsInterval) {
+    news = skipped_runs_ = kernel_->ReadSkippedRuns();
+    skips_asked_ = now;
   }
+  for (Loss& loss : account_.Settle(counted, followed, news, now, last)) sink(std::move(loss));
   for (Loss& loss : ends_.TakeLosses()) sink(std::move(loss));
-  kernel_->Settled(counted, skipped_runs, now);
+  kernel_->Settled(counted, skipped_runs_, now);
 }
 
 std::vector<std::string> Probe::Limitations() const {

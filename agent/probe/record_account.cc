@@ -39,6 +39,7 @@ RecordAccount::RecordAccount(const ProxyProcesses& processes, const KernelTotals
       base_(counted),
       settled_(counted),
       settled_at_(start),
+      skips_asked_at_(start),
       marks_{{start, counted}} {}
 
 bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
@@ -49,7 +50,8 @@ bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
 
 std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
                                         const std::vector<FollowedProcess>& followed,
-                                        uint64_t skipped_runs, BootTime now, bool last) {
+                                        std::optional<uint64_t> skipped_runs, BootTime now,
+                                        bool last) {
   std::vector<Loss> out;
   for (const Group& group : Groups()) {
     Loss loss{.what = std::string(group.what), .from = settled_at_, .to = settled_at_};
@@ -67,19 +69,25 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
   }
   marks_.push_back({now, counted});
   SettleUnread(last ? now : now - kPatience, &out);
-  const auto tell_skipped = [&] {
-    if (!skipped_since_.is_set()) return;
-    out.push_back(Loss{
-        .what = std::string(kAttempt), .from = skipped_since_, .to = now, .count_unknown = true});
-    skipped_since_ = BootTime();
-  };
-  tell_skipped();
-  if (skipped_runs != skipped_runs_) skipped_since_ = settled_at_;
-  skipped_runs_ = skipped_runs;
-  if (last) tell_skipped();
+  if (skipped_runs.has_value()) SettleSkipped(*skipped_runs, now, last, &out);
   settled_ = counted;
   settled_at_ = now;
   return out;
+}
+
+void RecordAccount::SettleSkipped(uint64_t skipped_runs, BootTime now, bool last,
+                                  std::vector<Loss>* out) {
+  const auto tell = [&] {
+    if (!skipped_since_.is_set()) return;
+    out->push_back(Loss{
+        .what = std::string(kAttempt), .from = skipped_since_, .to = now, .count_unknown = true});
+    skipped_since_ = BootTime();
+  };
+  tell();
+  if (skipped_runs != skipped_runs_) skipped_since_ = skips_asked_at_;
+  skipped_runs_ = skipped_runs;
+  skips_asked_at_ = now;
+  if (last) tell();
 }
 
 void RecordAccount::SettleUnread(BootTime marked_by, std::vector<Loss>* out) {

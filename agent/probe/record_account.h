@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,11 +58,12 @@ class RecordAccount {
   void Read(uint32_t kind, uint64_t records = 1) { read_[kind] += records; }
 
   // After a round's reading. `counted` was read after `followed`, and both at `now` or later.
-  // `skipped_runs`: programs that the kernel did not run. Whether they would have made a record is
-  // unknown; their loss is told by the next round, whose time is surely later, or by the last one.
+  // `skipped_runs`: programs that the kernel did not run, where that was asked for. Whether they
+  // would have made a record is unknown; their loss is told by the next round that asks, whose time
+  // is surely later, or by the last one.
   std::vector<Loss> Settle(const KernelTotals& counted,
-                           const std::vector<FollowedProcess>& followed, uint64_t skipped_runs,
-                           BootTime now, bool last = false);
+                           const std::vector<FollowedProcess>& followed,
+                           std::optional<uint64_t> skipped_runs, BootTime now, bool last = false);
   // Whether Settle() will ask for the processes' own counts.
   bool LostAttemptsSince(const KernelTotals& counted) const;
 
@@ -83,6 +85,7 @@ class RecordAccount {
     KernelTotals counted;
   };
 
+  void SettleSkipped(uint64_t skipped_runs, BootTime now, bool last, std::vector<Loss>* out);
   // What is missing of what was submitted by the newest mark that is old enough.
   void SettleUnread(BootTime marked_by, std::vector<Loss>* out);
   void SettleProxies(const std::vector<FollowedProcess>& followed, Loss total,
@@ -93,6 +96,7 @@ class RecordAccount {
   KernelTotals settled_;
   BootTime settled_at_;
   uint64_t skipped_runs_ = 0;
+  BootTime skips_asked_at_;
   BootTime skipped_since_;  // set: runs were skipped, which is yet to be told
   std::array<uint64_t, CONNECT_COUNTER_KINDS> read_{};
   std::array<Unbalanced, CONNECT_COUNTER_KINDS> unbalanced_{};

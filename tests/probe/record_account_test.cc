@@ -52,7 +52,7 @@ class RecordAccountTest : public ::testing::Test {
   ProxyProcesses processes_;
   KernelTotals counted_{};
   std::vector<FollowedProcess> followed_;
-  uint64_t skipped_ = 0;
+  std::optional<uint64_t> skipped_ = 0;
   std::optional<RecordAccount> account_;
 };
 
@@ -111,6 +111,21 @@ TEST_F(RecordAccountTest, SkippedRunsAreALossOfUnknownCountToldWhenItIsSurelyOve
   loss.count_unknown = true;
   EXPECT_THAT(Settle(10.2), ElementsAre(loss));
   EXPECT_THAT(Settle(10.3), IsEmpty());
+}
+
+// Asking costs the kernel more than all the rest: not every round does.
+TEST_F(RecordAccountTest, SkippedRunsAreOfTheTimeBetweenTwoQuestions) {
+  EXPECT_THAT(Settle(10.1), IsEmpty());
+  skipped_ = std::nullopt;
+  EXPECT_THAT(Settle(10.2), IsEmpty());
+  skipped_ = 3;
+  EXPECT_THAT(Settle(10.3), IsEmpty());
+  skipped_ = std::nullopt;
+  EXPECT_THAT(Settle(10.4), IsEmpty());
+  skipped_ = 3;
+  Loss loss = Of("attempt", 0, 10.1, 10.5);
+  loss.count_unknown = true;
+  EXPECT_THAT(Settle(10.5), ElementsAre(loss));
 }
 
 TEST_F(RecordAccountTest, RecordsThatNeverComeAreALossAndAreSaid) {
