@@ -42,7 +42,9 @@ void NameWorkload(const PodOrigin& origin, PodRef& pod) {
 
 WallTime DeletionRequested(WallTime deletion_timestamp, int64_t grace_seconds) {
   if (!deletion_timestamp.is_set()) return {};
-  return deletion_timestamp - std::chrono::seconds(grace_seconds);
+  // The API takes any number of seconds, also one whose nanoseconds are no int64_t.
+  constexpr int64_t kMost = std::chrono::floor<std::chrono::seconds>(Nanos::max()).count();
+  return deletion_timestamp - std::chrono::seconds(std::clamp(grace_seconds, -kMost, kMost));
 }
 
 WallTime ContainersFinished(PodPhase phase, size_t declared,

@@ -84,6 +84,9 @@ TEST(DeletionRequestedTest, IsTheTimestampMinusTheGrace) {
   EXPECT_EQ(DeletionRequested(At(1030), 30), At(1000));
   EXPECT_EQ(DeletionRequested(At(1030), 0), At(1030));
   EXPECT_FALSE(DeletionRequested({}, 30).is_set());
+  // The API takes any number of seconds.
+  EXPECT_LT(DeletionRequested(At(1030), std::numeric_limits<int64_t>::max()), At(-1'000'000'000));
+  EXPECT_GT(DeletionRequested(At(1030), std::numeric_limits<int64_t>::min()), At(1'000'000'000));
 }
 
 using Role = ContainerState::Role;
