@@ -75,7 +75,7 @@ void FileFeed::TakeBytes(std::string_view bytes, std::vector<Input>& out) {
 
 void FileFeed::TakeEvent(int64_t line, WatchEvent event, std::vector<Input>& out) {
   if (event.type == WatchEvent::Type::kError) {
-    stats_.last_error = fmt::format("{}: the watch ended: {}", At(line), event.error);
+    stats_.last_error = fmt::format("{}: the watch ended: {}", At(line), ToString(event.error));
     BeginRelist(out);
     return;
   }
@@ -86,8 +86,13 @@ void FileFeed::TakeEvent(int64_t line, WatchEvent event, std::vector<Input>& out
          out);
     return;
   }
-  ++stats_.events;
   listed_ = true;
+  if (!event.trouble.empty()) {
+    Skip(line, event.trouble, out);
+    tracker_->NotUnderstood(clock_.Now(), event, out);
+    return;
+  }
+  ++stats_.events;
   if (event.type == WatchEvent::Type::kChanged) {
     tracker_->Changed(clock_.Now(), std::move(event.change), out);
   } else if (event.type == WatchEvent::Type::kDeleted) {

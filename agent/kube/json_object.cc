@@ -45,45 +45,49 @@ std::string_view JsonObject::AsText(dom::element element, std::string_view field
   return out;
 }
 
-std::string_view JsonObject::Text(std::string_view field) const {
-  const std::optional<dom::element> element = Find(field);
-  return element ? AsText(*element, field, FieldPath::kNoIndex) : std::string_view();
+std::string_view JsonObject::Text(ApiField field) const {
+  const std::optional<dom::element> element = Find(field.name);
+  return element ? AsText(*element, field.name, FieldPath::kNoIndex) : std::string_view();
 }
 
-std::optional<bool> JsonObject::Bool(std::string_view field) const {
-  const std::optional<dom::element> element = Find(field);
+std::optional<bool> JsonObject::Bool(ApiField field) const {
+  const std::optional<dom::element> element = Find(field.name);
   if (!element) return std::nullopt;
   bool out = false;
   if (element->get(out) == simdjson::SUCCESS) return out;
-  path_.Fail(field, "neither true nor false");
+  path_.Fail(field.name, "neither true nor false");
   return std::nullopt;
 }
 
-int64_t JsonObject::Integer(std::string_view field) const {
-  const std::optional<dom::element> element = Find(field);
+int64_t JsonObject::Integer(ApiField field) const {
+  const std::optional<dom::element> element = Find(field.name);
   int64_t out = 0;
-  if (element && element->get(out) != simdjson::SUCCESS) path_.Fail(field, "not an integer");
+  if (element && element->get(out) != simdjson::SUCCESS) path_.Fail(field.name, "not an integer");
   return out;
 }
 
-WallTime JsonObject::Time(std::string_view field) const {
+WallTime JsonObject::Time(ApiField field) const {
   const std::string_view text = Text(field);
   if (text.empty()) return {};
   const absl::StatusOr<WallTime> out = ParseRfc3339(text);
   if (out.ok()) return *out;
-  path_.Fail(field, FromAbsl(out.status().message()));
+  path_.Fail(field.name, FromAbsl(out.status().message()));
   return {};
 }
 
-uint16_t JsonObject::Port(std::string_view field) const {
+uint16_t JsonObject::Port(ApiField field) const {
   const int64_t port = Integer(field);
   if (port >= 0 && port <= 65535) return static_cast<uint16_t>(port);
-  path_.Fail(field, fmt::format("{} is not a port", port));
+  path_.Fail(field.name, fmt::format("{} is not a port", port));
   return 0;
 }
 
-JsonObject JsonObject::Object(std::string_view field) const {
-  return JsonObject(path_, field, FieldPath::kNoIndex, Find(field));
+JsonObject JsonObject::Object(ApiField field) const {
+  return JsonObject(path_, field.name, FieldPath::kNoIndex, Find(field.name));
+}
+
+std::string_view JsonObject::MapText(ApiField field, std::string_view key) const {
+  return Object(field).Text({key});
 }
 
 std::optional<dom::array> JsonObject::Array(std::string_view field) const {
@@ -95,11 +99,10 @@ std::optional<dom::array> JsonObject::Array(std::string_view field) const {
   return std::nullopt;
 }
 
-std::optional<IpAddr> JsonObject::ParseAddress(std::string_view field,
-                                               std::string_view text) const {
+std::optional<IpAddr> JsonObject::ParseAddress(ApiField field, std::string_view text) const {
   const absl::StatusOr<IpAddr> ip = IpAddr::Parse(text);
   if (ip.ok()) return *ip;
-  path_.Fail(field, FromAbsl(ip.status().message()));
+  path_.Fail(field.name, FromAbsl(ip.status().message()));
   return std::nullopt;
 }
 

@@ -17,6 +17,7 @@
 #include "absl/status/status.h"
 #include "agent/base/boot_time.h"
 #include "agent/base/ip_addr.h"
+#include "agent/kube/api_fields.h"
 #include "agent/wire/field_path.h"
 
 namespace phantomd {
@@ -28,39 +29,41 @@ class JsonObject {
   JsonObject(const JsonObject&) = delete;
   JsonObject& operator=(const JsonObject&) = delete;
 
-  bool Has(std::string_view field) const { return Find(field).has_value(); }
-  std::string_view Text(std::string_view field) const;
-  std::optional<bool> Bool(std::string_view field) const;
-  int64_t Integer(std::string_view field) const;  // 0 when absent
-  WallTime Time(std::string_view field) const;    // unset when absent
-  uint16_t Port(std::string_view field) const;    // 0 when absent
-  JsonObject Object(std::string_view field) const;
+  bool Has(ApiField field) const { return Find(field.name).has_value(); }
+  std::string_view Text(ApiField field) const;
+  std::optional<bool> Bool(ApiField field) const;
+  int64_t Integer(ApiField field) const;  // 0 when absent
+  WallTime Time(ApiField field) const;    // unset when absent
+  uint16_t Port(ApiField field) const;    // 0 when absent
+  JsonObject Object(ApiField field) const;
+  // The text beside `key` in an object of texts; empty when absent.
+  std::string_view MapText(ApiField field, std::string_view key) const;
 
   // Calls `take(JsonObject)` for each object of an array.
   template <typename Take>
-  void ForEach(std::string_view field, Take take) const {
-    const std::optional<simdjson::dom::array> array = Array(field);
+  void ForEach(ApiField field, Take take) const {
+    const std::optional<simdjson::dom::array> array = Array(field.name);
     if (!array) return;
     int index = 0;
     for (const simdjson::dom::element element : *array) {
-      take(JsonObject(path_, field, index++, element));
+      take(JsonObject(path_, field.name, index++, element));
     }
   }
   // Calls `take(std::string_view)` for each text of an array.
   template <typename Take>
-  void ForEachText(std::string_view field, Take take) const {
-    const std::optional<simdjson::dom::array> array = Array(field);
+  void ForEachText(ApiField field, Take take) const {
+    const std::optional<simdjson::dom::array> array = Array(field.name);
     if (!array) return;
     int index = 0;
     for (const simdjson::dom::element element : *array) {
-      take(AsText(element, field, index++));
+      take(AsText(element, field.name, index++));
     }
   }
 
   // An address in text form that stood in `field`; nothing, and an error, when it is none.
-  std::optional<IpAddr> ParseAddress(std::string_view field, std::string_view text) const;
+  std::optional<IpAddr> ParseAddress(ApiField field, std::string_view text) const;
 
-  void Fail(std::string_view field, std::string_view what) const { path_.Fail(field, what); }
+  void Fail(ApiField field, std::string_view what) const { path_.Fail(field.name, what); }
 
  private:
   JsonObject(const FieldPath& parent, std::string_view field, int index,

@@ -1,7 +1,5 @@
 #include "agent/kube/object_tracker.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -9,19 +7,6 @@
 
 namespace phantomd {
 namespace {
-
-std::string KeyOf(const ObjectChange& change) {
-  if (const auto* pod = std::get_if<PodChange>(&change)) return pod->pod.uid.value();
-  if (const auto* slice = std::get_if<SliceChange>(&change)) {
-    return fmt::format("{}/{}", slice->ns, slice->name);
-  }
-  return std::get<NodeChange>(change).name;
-}
-
-Feed FeedOf(const ObjectChange& change) {
-  if (std::holds_alternative<PodChange>(change)) return Feed::kPods;
-  return std::holds_alternative<SliceChange>(change) ? Feed::kSlices : Feed::kNodes;
-}
 
 Input AsInput(BootTime observed, ObjectChange change) {
   Input out{.observed = observed, .value = {}};
@@ -52,6 +37,18 @@ void ObjectTracker::Deleted(BootTime observed, ObjectChange change, std::vector<
   // While the watch is broken this is old news: it may have happened at any time of the gap.
   MarkDeleted(change, broken_ ? good_until_ : BootTime());
   out.push_back(AsInput(observed, std::move(change)));
+}
+
+void ObjectTracker::NotUnderstood(BootTime observed, const WatchEvent& event,
+                                  std::vector<Input>& out) {
+  const auto known = known_.find(KeyOf(event.change));
+  if (known == known_.end()) return;
+  if (event.type == WatchEvent::Type::kDeleted) {
+    ObjectChange last = std::move(known->second.last);
+    Deleted(observed, std::move(last), out);
+  } else {
+    known->second.list = list_;
+  }
 }
 
 void ObjectTracker::Break(BootTime observed, BootTime good_until, std::vector<Input>& out) {

@@ -30,6 +30,9 @@ class ObjectTracker {
   // Each appends what the engine must be told to `out`. `change` must be of this feed's kind.
   void Changed(BootTime observed, ObjectChange change, std::vector<Input>& out);
   void Deleted(BootTime observed, ObjectChange change, std::vector<Input>& out);
+  // An event whose trouble is not empty. An object that was not understood is not gone: the last
+  // that is known of it holds. One that was deleted is gone all the same.
+  void NotUnderstood(BootTime observed, const WatchEvent& event, std::vector<Input>& out);
   // The watch ended; it was alive at `good_until`. While it is broken another Break() changes
   // nothing: the gap is one.
   void Break(BootTime observed, BootTime good_until, std::vector<Input>& out);

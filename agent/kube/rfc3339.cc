@@ -45,6 +45,14 @@ class Scanner {
   bool ok_ = true;
 };
 
+constexpr int kFirstYear = 1678;
+constexpr int kLastYear = 2261;
+
+constexpr int64_t BeginOf(int year) {
+  const std::chrono::sys_days day = std::chrono::year(year) / std::chrono::January / 1;
+  return std::chrono::seconds(day.time_since_epoch()).count();
+}
+
 int64_t Fraction(Scanner& scanner) {
   if (!scanner.AtDigit()) scanner.Fail();
   int64_t out = 0;
@@ -90,14 +98,22 @@ absl::StatusOr<WallTime> ParseRfc3339(std::string_view text) {
   const std::chrono::year_month_day date{year(y), month(static_cast<unsigned>(m)),
                                          day(static_cast<unsigned>(d))};
   // A second 60 is a leap second.
-  if (!scanner.ok_to_end() || !date.ok() || hour > 23 || minute > 59 || second > 60 || y < 1678 ||
-      y > 2261) {
+  if (!scanner.ok_to_end() || !date.ok() || hour > 23 || minute > 59 || second > 60 ||
+      y < kFirstYear || y > kLastYear) {
     return absl::InvalidArgumentError(fmt::format("not a time in RFC 3339: \"{}\"", text));
   }
   const std::chrono::seconds since_epoch = std::chrono::sys_days(date).time_since_epoch() +
                                            std::chrono::hours(hour) + std::chrono::minutes(minute) +
                                            std::chrono::seconds(second) - offset;
   return WallTime::FromNanos(Nanos(since_epoch).count() + nanos);
+}
+
+absl::StatusOr<WallTime> WallTimeOfSeconds(int64_t seconds) {
+  if (seconds < BeginOf(kFirstYear) || seconds >= BeginOf(kLastYear + 1)) {
+    return absl::InvalidArgumentError(fmt::format("{} s since 1970 is not in the years {} to {}",
+                                                  seconds, kFirstYear, kLastYear));
+  }
+  return WallTime::FromNanos(Nanos(std::chrono::seconds(seconds)).count());
 }
 
 }  // namespace phantomd

@@ -245,6 +245,21 @@ TEST_F(FileFeedTest, ErrorEventBreaksTheFeed) {
   EXPECT_THAT(News(feed), ElementsAre("-u1@3", "synced"));
 }
 
+TEST_F(FileFeedTest, PodThatIsNotUnderstoodInARepeatedListLives) {
+  Write("pods.json", PodLine("ADDED", 1) + PodLine("ADDED", 2));
+  FileFeed feed = Feed("pods.json");
+  Drain(feed);
+  std::string unclear = PodLine("ADDED", 1);
+  unclear.replace(unclear.find("10.0."), 5, "10.x.");
+  Write("new", unclear + PodLine("ADDED", 2));
+  std::filesystem::rename(PathOf("new"), PathOf("pods.json"));
+  EXPECT_THAT(News(feed), ElementsAre("broken@1", "lost pod_event", "u2"));
+  EXPECT_THAT(feed.stats().last_error, HasSubstr("pods.json:1: an event was skipped: pod shop/p1"));
+  Wait(1);
+  EXPECT_THAT(News(feed), ElementsAre("synced"));
+  EXPECT_EQ(feed.stats().objects, 2u);
+}
+
 TEST_F(FileFeedTest, StampsNeverDecreaseNorPrecedeTheStep) {
   Write("pods.json", KubeData("pods.json"));
   FileFeed feed = Feed("pods.json");

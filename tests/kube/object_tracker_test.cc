@@ -159,5 +159,29 @@ TEST(ObjectTrackerTest, ObjectOfAnotherKindIsOurBug) {
   EXPECT_DEATH(tracker.Changed(T(1), NodeChange{.name = "n"}, out), "check failed");
 }
 
+TEST(ObjectTrackerTest, WhatIsNotUnderstoodIsNotGone) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  const auto unclear = [](WatchEvent::Type type, const char* uid) {
+    return WatchEvent{.type = type, .feed = Feed::kPods, .change = Pod(uid), .trouble = "wrong"};
+  };
+  for (const char* uid : {"a", "b", "c"}) tracker.Changed(T(1), Pod(uid), out);
+  tracker.ListComplete(T(2), out);
+  tracker.Break(T(12), T(10), out);
+  tracker.BeginList();
+  out.clear();
+  tracker.NotUnderstood(T(13), unclear(WatchEvent::Type::kChanged, "a"), out);
+  tracker.NotUnderstood(T(13), unclear(WatchEvent::Type::kChanged, "unknown"), out);
+  tracker.Changed(T(13), Pod("c"), out);
+  tracker.ListComplete(T(14), out);
+  EXPECT_THAT(Said(out), ElementsAre("13 c", "14 -b@10", "14 synced"));
+  out.clear();
+  tracker.NotUnderstood(T(15), unclear(WatchEvent::Type::kDeleted, "a"), out);
+  tracker.NotUnderstood(T(16), unclear(WatchEvent::Type::kDeleted, "unknown"), out);
+  EXPECT_THAT(Said(out), ElementsAre("15 -a"));
+  EXPECT_EQ(std::get<PodChange>(out[0].value).ips.size(), 1u);  // as it was last known
+  EXPECT_EQ(tracker.size(), 1u);
+}
+
 }  // namespace
 }  // namespace phantomd

@@ -56,5 +56,14 @@ TEST(Rfc3339Test, CutAtEveryByteIsNoTime) {
   }
 }
 
+TEST(WallTimeOfSecondsTest, IsTheSameTimeInTheSameYears) {
+  EXPECT_EQ(*WallTimeOfSeconds(1795978743), *ParseRfc3339("2026-11-29T18:59:03Z"));
+  EXPECT_FALSE(WallTimeOfSeconds(0)->is_set());
+  EXPECT_EQ(*WallTimeOfSeconds(-9214560000), *ParseRfc3339("1678-01-01T00:00:00Z"));
+  EXPECT_EQ(*WallTimeOfSeconds(9214646399), *ParseRfc3339("2261-12-31T23:59:59Z"));
+  EXPECT_FALSE(WallTimeOfSeconds(-9214560001).ok());
+  EXPECT_FALSE(WallTimeOfSeconds(9214646400).ok());
+}
+
 }  // namespace
 }  // namespace phantomd

@@ -1,0 +1,27 @@
+// The envelope in which the API server puts each object in protobuf: the bytes "k8s\0", then a
+// runtime.Unknown with the object's kind and the object itself.
+//
+// Pure.
+#pragma once
+
+#include <string_view>
+
+#include "absl/status/statusor.h"
+
+namespace phantomd {
+
+inline constexpr std::string_view kPbMagic{"k8s\0", 4};
+
+struct PbEnvelope {
+  std::string_view kind;  // "Pod", "PodList", "Status"
+  std::string_view raw;   // the object's message; both are parts of the bytes that were opened
+};
+
+// The error is one clause: no magic, no protobuf, an encoding or a content type that is not known.
+absl::StatusOr<PbEnvelope> OpenPbEnvelope(std::string_view bytes);
+
+// A field number of runtime.Unknown, for who reads a list as it comes.
+inline constexpr int kUnknownTypeMeta = 1;
+inline constexpr int kUnknownRaw = 2;
+
+}  // namespace phantomd
