@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace phantomd {
 namespace {
@@ -27,10 +28,22 @@ Lead LeadOf(uint8_t byte) {
   return {.valid = false};
 }
 
+// How many bytes at the beginning are certainly ASCII, which is most of what is ever asked: eight
+// at a time.
+size_t PlainBytes(std::string_view bytes) {
+  constexpr uint64_t kHighBits = 0x8080808080808080;
+  size_t at = 0;
+  for (uint64_t word = 0; bytes.size() - at >= sizeof(word); at += sizeof(word)) {
+    std::memcpy(&word, bytes.data() + at, sizeof(word));
+    if ((word & kHighBits) != 0) break;
+  }
+  return at;
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view bytes) {
-  for (size_t at = 0; at < bytes.size();) {
+  for (size_t at = PlainBytes(bytes); at < bytes.size();) {
     const Lead lead = LeadOf(static_cast<uint8_t>(bytes[at]));
     if (!lead.valid || lead.more > bytes.size() - at - 1) return false;
     for (size_t i = 1; i <= lead.more; ++i) {
