@@ -86,8 +86,9 @@ JsonObject JsonObject::Object(ApiField field) const {
   return JsonObject(path_, field.name, FieldPath::kNoIndex, Find(field.name));
 }
 
-std::string_view JsonObject::MapText(ApiField field, std::string_view key) const {
-  return Object(field).Text({key});
+size_t JsonObject::Count(ApiField field) const {
+  const std::optional<dom::array> array = Array(field.name);
+  return array ? array->size() : 0;
 }
 
 std::optional<dom::array> JsonObject::Array(std::string_view field) const {

@@ -36,8 +36,7 @@ class JsonObject {
   WallTime Time(ApiField field) const;    // unset when absent
   uint16_t Port(ApiField field) const;    // 0 when absent
   JsonObject Object(ApiField field) const;
-  // The text beside `key` in an object of texts; empty when absent.
-  std::string_view MapText(ApiField field, std::string_view key) const;
+  size_t Count(ApiField field) const;  // of an array
 
   // Calls `take(JsonObject)` for each object of an array.
   template <typename Take>
@@ -57,6 +56,16 @@ class JsonObject {
     int index = 0;
     for (const simdjson::dom::element element : *array) {
       take(AsText(element, field.name, index++));
+    }
+  }
+
+  // Calls `take(key, value)` for each entry of an object of texts.
+  template <typename Take>
+  void ForEachInMap(ApiField field, Take take) const {
+    const JsonObject map = Object(field);
+    if (!map.object_) return;
+    for (const auto& [key, value] : *map.object_) {
+      if (!value.is_null()) take(key, map.AsText(value, key, FieldPath::kNoIndex));
     }
   }
 

@@ -18,7 +18,7 @@ void AddRange(const Object& spec, ApiField field, std::string_view text,
 }
 
 template <typename Object>
-void Decode(const Object& root, NodeChange& out) {
+std::string_view Decode(const Object& root, NodeChange& out) {
   const Object metadata = root.Object(api::object::kMetadata);
   const Object spec = root.Object(api::object::kSpec);
   const Object status = root.Object(api::object::kStatus);
@@ -44,11 +44,12 @@ void Decode(const Object& root, NodeChange& out) {
     AddRange(spec, ranges::kPodCidr, only, out.pod_cidrs);
   }
   if (out.name.empty()) metadata.Fail(api::object_meta::kName, "missing");
+  return metadata.Text(api::object_meta::kResourceVersion);
 }
 
 }  // namespace
 
-void DecodeNode(const JsonObject& root, NodeChange& out) { Decode(root, out); }
-void DecodeNode(const PbObject& root, NodeChange& out) { Decode(root, out); }
+std::string_view DecodeNode(const JsonObject& root, NodeChange& out) { return Decode(root, out); }
+std::string_view DecodeNode(const PbObject& root, NodeChange& out) { return Decode(root, out); }
 
 }  // namespace phantomd

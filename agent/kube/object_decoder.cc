@@ -24,19 +24,17 @@ DecodedObject Decode(Feed feed, const Object& root, const absl::Status& error) {
   DecodedObject out;
   switch (feed) {
     case Feed::kPods:
-      DecodePod(root, out.change.emplace<PodChange>());
+      out.resource_version = DecodePod(root, out.change.emplace<PodChange>());
       break;
     case Feed::kSlices:
-      DecodeSlice(root, out.change.emplace<SliceChange>());
+      out.resource_version = DecodeSlice(root, out.change.emplace<SliceChange>());
       break;
     case Feed::kNodes:
-      DecodeNode(root, out.change.emplace<NodeChange>());
+      out.resource_version = DecodeNode(root, out.change.emplace<NodeChange>());
       break;
     case Feed::kUnspecified:
       PHANTOMD_CHECK(feed != Feed::kUnspecified);
   }
-  out.resource_version =
-      root.Object(api::object::kMetadata).Text(api::object_meta::kResourceVersion);
   if (!error.ok()) {
     out.trouble = fmt::format("{}: {}", NameOf(out.change), FromAbsl(error.message()));
   }

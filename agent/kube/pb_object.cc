@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "agent/base/strings.h"
@@ -123,26 +124,27 @@ PbObject PbObject::Object(ApiField field) const {
   return PbObject(path_, field, FieldPath::kNoIndex, Find(field));
 }
 
-std::string_view PbObject::MapText(ApiField field, std::string_view key) const {
-  std::string_view out;
-  for (const Entry& entry : entries_) {
-    if (entry.number != field.number) continue;
-    std::string_view this_key, value;
-    WireFields fields(entry.bytes);
-    while (fields.Next()) {
-      if (fields.type() != WireType::kBytes) continue;
-      if (fields.number() == kKey) this_key = fields.bytes();
-      if (fields.number() == kValue) value = fields.bytes();
-    }
-    if (fields.trouble() != WireTrouble::kNone) {
-      path_.Fail(field.name, fmt::format("not protobuf {}", fields.TroubleText()));
-      return {};
-    }
-    if (this_key == key) out = value;
+size_t PbObject::Count(ApiField field) const {
+  return static_cast<size_t>(
+      std::count_if(entries_.begin(), entries_.end(),
+                    [field](const Entry& entry) { return entry.number == field.number; }));
+}
+
+bool PbObject::ReadMapEntry(const Entry& entry, ApiField field, std::string_view& key,
+                            std::string_view& value) const {
+  WireFields fields(entry.bytes);
+  while (fields.Next()) {
+    if (fields.type() != WireType::kBytes) continue;
+    if (fields.number() == kKey) key = fields.bytes();
+    if (fields.number() == kValue) value = fields.bytes();
   }
-  if (IsUtf8(out)) return out;
-  FieldPath(path_, field.name).Fail(key, "not UTF-8");
-  return {};
+  if (fields.trouble() != WireTrouble::kNone) {
+    path_.Fail(field.name, fmt::format("not protobuf {}", fields.TroubleText()));
+    return false;
+  }
+  if (IsUtf8(key) && IsUtf8(value)) return true;
+  path_.Fail(field.name, "not UTF-8");
+  return false;
 }
 
 std::optional<IpAddr> PbObject::ParseAddress(ApiField field, std::string_view text) const {

@@ -42,8 +42,7 @@ class PbObject {
   WallTime Time(ApiField field) const;    // unset when absent
   uint16_t Port(ApiField field) const;    // 0 when absent
   PbObject Object(ApiField field) const;
-  // The text beside `key` in a map of texts; empty when absent.
-  std::string_view MapText(ApiField field, std::string_view key) const;
+  size_t Count(ApiField field) const;  // of a repeated field
 
   // Calls `take(PbObject)` for each message of a repeated field.
   template <typename Take>
@@ -59,6 +58,16 @@ class PbObject {
     int index = 0;
     for (const Entry& entry : entries_) {
       if (entry.number == field.number) take(AsText(entry, field, index++));
+    }
+  }
+
+  // Calls `take(key, value)` for each entry of a map of texts.
+  template <typename Take>
+  void ForEachInMap(ApiField field, Take take) const {
+    for (const Entry& entry : entries_) {
+      if (entry.number != field.number) continue;
+      std::string_view key, value;
+      if (ReadMapEntry(entry, field, key, value)) take(key, value);
     }
   }
 
@@ -79,6 +88,8 @@ class PbObject {
 
   void ReadEntries(std::string_view message, const FieldPath* parent, ApiField field, int index);
   const Entry* Find(ApiField field) const;
+  bool ReadMapEntry(const Entry& entry, ApiField field, std::string_view& key,
+                    std::string_view& value) const;
   std::string_view AsText(const Entry& entry, ApiField field, int index) const;
 
   FieldPath path_;

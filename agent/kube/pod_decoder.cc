@@ -21,9 +21,11 @@ PodOrigin Origin(const Object& metadata) {
     out.owner_kind = owner.Text(api::owner_reference::kKind);
     out.owner_name = owner.Text(api::owner_reference::kName);
   });
-  out.pod_template_hash = metadata.MapText(meta::kLabels, "pod-template-hash");
-  out.rollouts_template_hash = metadata.MapText(meta::kLabels, "rollouts-pod-template-hash");
-  out.controller_revision_hash = metadata.MapText(meta::kLabels, "controller-revision-hash");
+  metadata.ForEachInMap(meta::kLabels, [&](std::string_view key, std::string_view value) {
+    if (key == "pod-template-hash") out.pod_template_hash = value;
+    if (key == "rollouts-pod-template-hash") out.rollouts_template_hash = value;
+    if (key == "controller-revision-hash") out.controller_revision_hash = value;
+  });
   return out;
 }
 
@@ -75,8 +77,7 @@ ContainerState StateOf(const Object& status, Role role) {
 
 template <typename Object>
 WallTime Finished(const Object& spec, const Object& status, PodPhase phase) {
-  size_t declared = 0;
-  spec.ForEach(api::pod_spec::kContainers, [&](const Object&) { ++declared; });
+  size_t declared = spec.Count(api::pod_spec::kContainers);
   absl::InlinedVector<std::string_view, 4> sidecars;
   spec.ForEach(api::pod_spec::kInitContainers, [&](const Object& container) {
     if (container.Text(api::container::kRestartPolicy) != "Always") return;
@@ -100,7 +101,7 @@ WallTime Finished(const Object& spec, const Object& status, PodPhase phase) {
 }
 
 template <typename Object>
-void Decode(const Object& root, PodChange& out) {
+std::string_view Decode(const Object& root, PodChange& out) {
   namespace meta = api::object_meta;
   const Object metadata = root.Object(api::object::kMetadata);
   const Object spec = root.Object(api::object::kSpec);
@@ -121,11 +122,12 @@ void Decode(const Object& root, PodChange& out) {
   out.created = metadata.Time(meta::kCreationTimestamp);
   if (out.pod.uid.empty()) metadata.Fail(meta::kUid, "missing");
   if (out.pod.name.empty()) metadata.Fail(meta::kName, "missing");
+  return metadata.Text(api::object_meta::kResourceVersion);
 }
 
 }  // namespace
 
-void DecodePod(const JsonObject& root, PodChange& out) { Decode(root, out); }
-void DecodePod(const PbObject& root, PodChange& out) { Decode(root, out); }
+std::string_view DecodePod(const JsonObject& root, PodChange& out) { return Decode(root, out); }
+std::string_view DecodePod(const PbObject& root, PodChange& out) { return Decode(root, out); }
 
 }  // namespace phantomd

@@ -28,13 +28,15 @@ SliceChange::Endpoint Endpoint(const Object& endpoint) {
 }
 
 template <typename Object>
-void Decode(const Object& root, SliceChange& out) {
+std::string_view Decode(const Object& root, SliceChange& out) {
   namespace meta = api::object_meta;
   namespace fields = api::endpoint_slice;
   const Object metadata = root.Object(api::object::kMetadata);
   out.ns = metadata.Text(meta::kNamespace);
   out.name = metadata.Text(meta::kName);
-  out.service = metadata.MapText(meta::kLabels, "kubernetes.io/service-name");
+  metadata.ForEachInMap(meta::kLabels, [&](std::string_view key, std::string_view value) {
+    if (key == "kubernetes.io/service-name") out.service = value;
+  });
   root.ForEach(fields::kPorts, [&](const Object& port) {
     out.ports.push_back(
         {std::string(port.Text(api::endpoint_port::kName)), port.Port(api::endpoint_port::kPort)});
@@ -45,11 +47,12 @@ void Decode(const Object& root, SliceChange& out) {
                  [&](const Object& endpoint) { out.endpoints.push_back(Endpoint(endpoint)); });
   }
   if (out.name.empty()) metadata.Fail(meta::kName, "missing");
+  return metadata.Text(api::object_meta::kResourceVersion);
 }
 
 }  // namespace
 
-void DecodeSlice(const JsonObject& root, SliceChange& out) { Decode(root, out); }
-void DecodeSlice(const PbObject& root, SliceChange& out) { Decode(root, out); }
+std::string_view DecodeSlice(const JsonObject& root, SliceChange& out) { return Decode(root, out); }
+std::string_view DecodeSlice(const PbObject& root, SliceChange& out) { return Decode(root, out); }
 
 }  // namespace phantomd

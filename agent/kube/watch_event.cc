@@ -41,7 +41,9 @@ void TakeBookmark(const Object& root, WatchEvent& out) {
   namespace meta = api::object_meta;
   const Object metadata = root.Object(api::object::kMetadata);
   out.resource_version = metadata.Text(meta::kResourceVersion);
-  out.initial_events_end = metadata.MapText(meta::kAnnotations, kInitialEventsEnd) == "true";
+  metadata.ForEachInMap(meta::kAnnotations, [&](std::string_view key, std::string_view value) {
+    if (key == kInitialEventsEnd) out.initial_events_end = value == "true";
+  });
 }
 
 // Completes an event of type `out.type`. `decoded` is not asked for bookmarks and errors.

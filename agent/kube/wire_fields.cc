@@ -117,7 +117,7 @@ WireTrouble WireFields::SkipGroup(size_t& at) {
   return WireTrouble::kNone;
 }
 
-bool WireFields::Next() {
+bool WireFields::NextOfAnyForm() {
   while (trouble_ == WireTrouble::kNone && at_ < message_.size()) {
     size_t at = at_;
     WireTrouble trouble = ReadField(at);

@@ -51,6 +51,24 @@ struct WireHead {
 // Reads the head at the beginning of `bytes`.
 WireTrouble ReadWireHead(std::string_view bytes, WireHead& out);
 
+// The same for a head of two bytes, which most are: a number or a length below 128 in one of the
+// fields 1 to 15. False: `bytes` does not begin with one.
+inline bool ReadShortWireHead(std::string_view bytes, WireHead& out) {
+  if (bytes.size() < 2) return false;
+  const auto tag = static_cast<uint8_t>(bytes[0]);
+  const auto value = static_cast<uint8_t>(bytes[1]);
+  const auto type = static_cast<WireType>(tag & 7);
+  const bool is_short = tag >= 8 && tag < 0x80 && value < 0x80 &&
+                        (type == WireType::kBytes || type == WireType::kVarint);
+  if (!is_short) return false;
+  out.number = tag >> 3;
+  out.type = type;
+  out.varint = type == WireType::kVarint ? value : 0;
+  out.length = type == WireType::kBytes ? value : 0;
+  out.size = 2;
+  return true;
+}
+
 class WireFields {
  public:
   static constexpr size_t kMaxGroups = 16;
@@ -58,7 +76,16 @@ class WireFields {
   explicit WireFields(std::string_view message) : message_(message) {}
 
   // False: the end of the message, or trouble(), after which it stays so.
-  bool Next();
+  bool Next() {
+    if (trouble_ != WireTrouble::kNone) return false;
+    const std::string_view rest = message_.substr(at_);
+    if (!ReadShortWireHead(rest, head_) || head_.length > rest.size() - head_.size) {
+      return NextOfAnyForm();
+    }
+    contents_ = rest.substr(head_.size, head_.length);
+    at_ += head_.size + head_.length;
+    return true;
+  }
 
   uint32_t number() const { return head_.number; }
   WireType type() const { return head_.type; }
@@ -69,6 +96,7 @@ class WireFields {
   std::string TroubleText() const;
 
  private:
+  bool NextOfAnyForm();
   bool Fail(WireTrouble trouble);
   WireTrouble ReadField(size_t& at);
   WireTrouble SkipGroup(size_t& at);

@@ -361,7 +361,7 @@ TEST(ObjectDecoderTest, ProtobufOfTheWrongFormIsNamed) {
       {field(1, named + field(11, "\x0a")),
        "pod n/a: metadata.labels: not protobuf at byte 0: cut short"},
       {field(1, named + field(11, field(1, "pod-template-hash") + field(2, "\xff"))),
-       "pod n/a: metadata.labels.pod-template-hash: not UTF-8"},
+       "pod n/a: metadata.labels: not UTF-8"},
       {field(1, named) + field(2, field(11, "x")),
        "pod n/a: spec.hostNetwork: neither true nor false"},
       {field(1, named) + field(3, field(12, field(1, "10.0.0.1")) + number(12, 1)),
