@@ -19,10 +19,12 @@
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
 //
 // A processor does not run a program that it is running already. A packet or a timer that
-// interrupts one would pass it unseen; so what they can reach is attached twice. Interrupts are one
-// deep: of two programs, one after the other, one at least sees each event. The second does what
-// the first has not, as the socket shows: the programs whose name ends in _again. libbpf's headers
-// need the kernel types before them.
+// interrupts one would pass it unseen; so what they can reach is attached twice, but for
+// retransmissions, of which the next one tells as much. Interrupts are one deep: of two programs,
+// one after the other, one at least sees each event. The second does what the first has not, as the
+// socket shows: the programs whose name ends in _again. (Before 6.1 both run in any case.)
+
+// libbpf's headers need the kernel types before them.
 // clang-format off
 #include "bpf/vmlinux.h"
 
@@ -85,8 +87,9 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
 // that looks like a failure before any SYN. Whoever closes or resets the socket will not see it.
 static __always_inline bool will_be_reported(struct sock* sk, const struct tcp_sock* tcp) {
   if (sk->sk_shutdown) return false;
-  if (sk->sk_err) return may_precede_syn(sk->sk_err);
-  return tcp->segs_out == 0;  // connect(2) itself gives up, for want of a port for one
+  // connect(2) itself gives up, for want of a port for one; sk_err is still an earlier connect's.
+  if (tcp->segs_out == 0) return true;
+  return may_precede_syn(sk->sk_err);
 }
 
 static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
@@ -146,7 +149,8 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
 }
 
 // The child of a listening socket inherits its owner's uid and cgroup when it is cloned, before
-// anybody calls accept(2). Asking for its cookie, which it has none of yet, marks it as seen.
+// anybody calls accept(2). Asking for its cookie, which it has none of yet, marks it as seen; so
+// where somebody else has asked for it before, an accept that on_set_state is not run for is missed.
 static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u64 netns_cookie) {
   bpf_get_socket_cookie(sk);
   struct accept_record* record = reserve(CONNECT_RECORD_ACCEPT, sizeof(*record));
@@ -207,7 +211,7 @@ int BPF_PROG(on_set_state, struct sock* sk, int old_state, int new_state) {
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
   if (attempt && attempt->state == ATTEMPT_CONNECTING) {
     left_handshake(sk, tcp, attempt, new_state == TCP_ESTABLISHED);
-  } else if (old_state == TCP_SYN_RECV && new_state == TCP_ESTABLISHED &&
+  } else if (!attempt && old_state == TCP_SYN_RECV && new_state == TCP_ESTABLISHED &&
              !(watch->flags & WATCH_BY_CGROUP)) {
     accepted(sk, tcp, netns_cookie);
   }
@@ -225,17 +229,19 @@ int BPF_PROG(on_set_state_again, struct sock* sk, int old_state, int new_state) 
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
   if (attempt) {
     if (attempt->state != ATTEMPT_CONNECTING) return 0;
-    struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
-    if (tcp) left_handshake(sk, tcp, attempt, new_state == TCP_ESTABLISHED);
-    return 0;
+  } else {
+    if (old_state != TCP_SYN_RECV || new_state != TCP_ESTABLISHED) return 0;
+    if (sk->sk_protocol != IPPROTO_TCP || sk->__sk_common.skc_cookie.counter != 0) return 0;
   }
-  if (old_state != TCP_SYN_RECV || new_state != TCP_ESTABLISHED) return 0;
-  if (sk->sk_protocol != IPPROTO_TCP || sk->__sk_common.skc_cookie.counter != 0) return 0;
   __u64 netns_cookie = sk->__sk_common.skc_net.net->net_cookie;
   struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
-  if (!watch || (watch->flags & WATCH_BY_CGROUP)) return 0;
+  if (!watch) return 0;
   struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
-  if (tcp) accepted(sk, tcp, netns_cookie);
+  if (!tcp) return 0;
+  if (attempt)
+    left_handshake(sk, tcp, attempt, new_state == TCP_ESTABLISHED);
+  else if (!(watch->flags & WATCH_BY_CGROUP))
+    accepted(sk, tcp, netns_cookie);
   return 0;
 }
 

@@ -63,9 +63,9 @@ static __always_inline void connect_failed(struct sock* sk, __s64 error, const v
   struct sock* connecting = connecting_socket(sk, protocol);
   // 0: nobody has asked for it.
   __u64 socket_cookie = connecting ? BPF_CORE_READ(connecting, __sk_common.skc_cookie.counter) : 0;
+  if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return;
   // An io_uring may take the error of an attempt away before the socket's state has changed.
   if (connecting && BPF_CORE_READ((struct tcp_sock*)connecting, segs_out)) return;
-  if (socket_cookie && !bpf_map_delete_elem(&unreturned, &socket_cookie)) return;
   if (error == ECONNABORTED) return;
   struct task_struct* task = bpf_get_current_task_btf();
   if ((watch->flags & WATCH_BY_CGROUP) && !cgroup_is_watched(netns_cookie) &&

@@ -27,7 +27,8 @@ SocketAddr Remote(const socket_record& socket) {
 
 bool ConnectionAdoption::Due(const Place& place) {
   const Adoption& adoption = places_[place];
-  return !adoption.over && !adoption.waits;
+  // The walk of a namespace that could not be watched yet finds nothing.
+  return !adoption.over && !adoption.waits && kernel_.Watches(place.first, place.second);
 }
 
 void ConnectionAdoption::Keep(const Place& place, const absl::Status& adopted) {

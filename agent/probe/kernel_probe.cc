@@ -188,7 +188,8 @@ void KernelProbe::Settled(const KernelTotals& totals, uint64_t skipped_runs, Boo
   for (uint32_t kind = 0; kind < CONNECT_COUNTER_KINDS; ++kind) {
     state_->lost[kind] = LostOf(totals[kind]);
   }
-  state_->skipped_runs = skipped_runs;
+  // What was inherited is of programs that are gone.
+  state_->skipped_runs = skipped_runs - std::min(skipped_runs, inherited_skips_);
   state_->settled_ns = static_cast<uint64_t>(at.nanos());
 }
 
@@ -205,7 +206,7 @@ uint64_t KernelProbe::ReadSkippedRuns() const {
   uint64_t out = inherited_skips_;
   for (const Hook& hook : HooksOf(bpf_.get())) {
     const int fd = bpf_program__fd(hook.program);
-    if (fd < 0 || hook.twice) continue;
+    if (fd < 0 || hook.skippable) continue;
     out += SkippedRunsOf(fd);
   }
   return out;

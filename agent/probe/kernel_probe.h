@@ -109,8 +109,8 @@ class KernelProbe : public SocketSource {
   void Settled(const KernelTotals& totals, uint64_t skipped_runs, BootTime at);
 
   KernelTotals ReadTotals() const;
-  // How often the kernel did not run a program because it was already running on that CPU: a timer
-  // that ends one attempt can interrupt the recording of another. Each may have hidden a record.
+  // How often the kernel did not run a program, because it was already running on that CPU, and
+  // nothing else stood in for it. Each may have hidden a record.
   uint64_t ReadSkippedRuns() const;
   int wake_fd() const { return wake_fd_; }
   const std::vector<std::string>& limitations() const { return limitations_; }

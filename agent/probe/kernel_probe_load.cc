@@ -12,8 +12,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <system_error>
 #include <utility>
 
 #include "agent/base/strings.h"
@@ -43,6 +46,22 @@ absl::Status MapFailure(const char* what, int error) {
 
 // Programs run inside read-side critical sections of RCU, whose end this system call waits for.
 void WaitForRunningPrograms() { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
+
+// One more than the highest number of a processor: there may be gaps, as in "0-3,8-11".
+absl::StatusOr<uint32_t> ProcessorNumbers() {
+  constexpr char kPossible[] = "/sys/devices/system/cpu/possible";
+  std::ifstream file(kPossible);
+  std::string ranges;
+  file >> ranges;
+  const size_t last = ranges.find_last_of(",-");
+  const std::string number = last == std::string::npos ? ranges : ranges.substr(last + 1);
+  uint32_t highest = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), highest);
+  if (error != std::errc() || end != number.data() + number.size()) {
+    return absl::FailedPreconditionError(fmt::format("{}: no processors in '{}'", kPossible, ranges));
+  }
+  return highest + 1;
+}
 
 uint64_t SkippedRunsOfLink(int link) {
   bpf_link_info info{};
@@ -75,9 +94,9 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(
     return absl::InvalidArgumentError(
         fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
   }
-  const int processors = libbpf_num_possible_cpus();
-  if (processors <= 0) return MapFailure("count the processors", processors);
-  bpf_map__set_max_entries(bpf->maps.counters, CONNECT_COUNTER_KINDS * processors);
+  const absl::StatusOr<uint32_t> processors = ProcessorNumbers();
+  if (!processors.ok()) return processors.status();
+  bpf_map__set_max_entries(bpf->maps.counters, CONNECT_COUNTER_KINDS * *processors);
   if (pins != nullptr) {
     if (absl::Status status = UsePins(*bpf, *pins); !status.ok()) return status;
   }
@@ -220,11 +239,12 @@ absl::Status KernelProbe::TakeOver() {
   std::atomic_ref(state_->generation).store(bpf_->rodata->own_generation);
   uint64_t skipped = 0;
   for (const Hook& hook : HooksOf(bpf_.get())) {
-    const int link = hook.twice ? -1 : pins_->OpenLink(hook.name);
+    const int link = hook.skippable ? -1 : pins_->OpenLink(hook.name);
     skipped += SkippedRunsOfLink(link);
     if (link >= 0) close(link);
   }
   if (skipped > state_->skipped_runs) inherited_skips_ = skipped - state_->skipped_runs;
+  state_->skipped_runs = 0;
   WaitForRunningPrograms();
   handing_over.store(0);
   return pins_->Replace(pinned);

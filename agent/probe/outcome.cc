@@ -57,6 +57,11 @@ ConnectResult ClassifyConnect(const connect_record& record) {
   if (record.kind == CONNECT_RECORD_SYNC_FAILURE) {
     return {OfSyncError(record.error), record.error};
   }
+  if (!(record.flags & CONNECT_FLAG_SYN_SENT) && record.shutdown != kClosed) {
+    // The kernel puts this error into the return of connect(2) alone: one that the socket holds is
+    // of an earlier connect.
+    return {Outcome::kLocalError, EADDRNOTAVAIL};
+  }
   if (record.error == ECONNREFUSED && (record.flags & CONNECT_FLAG_RST)) {
     return {Outcome::kRefused, ECONNREFUSED};
   }
@@ -66,10 +71,6 @@ ConnectResult ClassifyConnect(const connect_record& record) {
   }
   if (record.error) return {OfAsyncError(record.error), record.error};
   if (record.soft_error) return {Outcome::kUnreachable, record.soft_error};
-  if (!(record.flags & CONNECT_FLAG_SYN_SENT) && record.shutdown != kClosed) {
-    // The kernel puts this error into the return of connect(2) alone.
-    return {Outcome::kLocalError, EADDRNOTAVAIL};
-  }
   return {Outcome::kAbandoned, 0};
 }
 

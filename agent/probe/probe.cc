@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 #include <utility>
 
 #include "agent/base/strings.h"
@@ -65,7 +64,7 @@ Probe::Probe(const ProbeOptions& options, std::unique_ptr<KernelProbe> kernel, B
       ends_(resolver_, options.initiator.accept_wait),
       adoption_(*kernel_, proc_, discovery_.processes(), resolver_, ends_,
                 options.kernel.host_netns_cookie),
-      account_(discovery_.processes(), kernel_->SettledBefore(),
+      account_(discovery_.processes(), kernel_->SettledBefore(), kernel_->processes().All(),
                kernel_->SettledBeforeAt().is_set() ? kernel_->SettledBeforeAt() : now),
       check_(kernel_->continues()),
       started_(now) {}
@@ -109,8 +108,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
 void Probe::Finish(BootTime now, const std::function<void(ProbeOutput)>& sink) {
   Consume(now, sink);
   Resolve({}, BootTime::Max(), /*expire=*/true, sink);
-  // What the last round has left for the next. Pinned rings are read on by the next agent.
-  TakeLosses(now, /*last=*/options_.kernel.pin_dir.empty(), sink);
+  TakeLosses(now, /*last=*/true, sink);  // what the last round has left for the next
 }
 
 void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
@@ -163,14 +161,17 @@ void Probe::TakeLosses(BootTime now, bool last, const std::function<void(ProbeOu
     followed = kernel_->processes().All();
     counted = kernel_->ReadTotals();
   }
-  std::optional<uint64_t> news;
+  // Pinned rings are read on by the next agent.
+  const bool nobody_reads_on = last && options_.kernel.pin_dir.empty();
+  for (Loss& loss : account_.Settle(counted, followed, now, nobody_reads_on)) sink(std::move(loss));
   if (last || !skips_asked_.is_set() || now - skips_asked_ >= kSkipsInterval) {
-    news = skipped_runs_ = kernel_->ReadSkippedRuns();
     skips_asked_ = now;
+    for (Loss& loss : account_.SettleSkipped(kernel_->ReadSkippedRuns(), now, last)) {
+      sink(std::move(loss));
+    }
   }
-  for (Loss& loss : account_.Settle(counted, followed, news, now, last)) sink(std::move(loss));
   for (Loss& loss : ends_.TakeLosses()) sink(std::move(loss));
-  kernel_->Settled(counted, skipped_runs_, now);
+  kernel_->Settled(counted, account_.told_skips(), now);
 }
 
 std::vector<std::string> Probe::Limitations() const {

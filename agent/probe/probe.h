@@ -84,7 +84,6 @@ class Probe {
   EndResolver ends_;
   ConnectionAdoption adoption_;
   RecordAccount account_;
-  uint64_t skipped_runs_ = 0;
   BootTime skips_asked_;  // unset: not yet
   AttemptCheck check_;
 

@@ -35,8 +35,8 @@ int KeepComplaint(libbpf_print_level level, const char* format, va_list argument
   std::vsnprintf(line, sizeof(line), format, arguments);
   std::string text = line;
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  // libbpf explains every EPERM by the memory limit, which has not been the reason since 5.11.
   KeepProgram(text);
+  // libbpf explains every EPERM by the memory limit, which has not been the reason since 5.11.
   if (text.find("ulimit") == std::string::npos && !text.empty()) last_complaint = text;
   return 0;
 }
@@ -69,7 +69,7 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
       {"tcp_receive_reset_again", p.on_receive_reset_again, &l.on_receive_reset_again, nullptr,
        true},
       {"tcp_retransmit_skb", p.on_retransmit, &l.on_retransmit,
-       "established connections whose peer has fallen silent are told only when they end"},
+       "established connections whose peer has fallen silent are told only when they end", true},
       {"sys_exit_connect", p.on_connect_return, &l.on_connect_return,
        "connects that fail before any SYN (no route) are not recorded"},
       {"io_uring_complete", p.on_io_uring_complete, &l.on_io_uring_complete, kWithoutIoUring},

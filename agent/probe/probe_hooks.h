@@ -26,7 +26,9 @@ struct Hook {
   bpf_program* program;
   bpf_link** link;
   const char* without;  // what is not seen without it; null: the agent cannot do without
-  bool twice = false;   // attached twice: what one of the two programs is not run for, the other is
+  // A run that the kernel skips loses nothing: what it would have done another program does, or the
+  // next event.
+  bool skippable = false;
 };
 
 std::vector<Hook> HooksOf(connect_bpf* bpf);

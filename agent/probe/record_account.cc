@@ -34,13 +34,17 @@ uint64_t LostOf(const FollowedProcess& process) {
 }  // namespace
 
 RecordAccount::RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted,
-                             BootTime start)
+                             const std::vector<FollowedProcess>& followed, BootTime start)
     : processes_(processes),
       base_(counted),
       settled_(counted),
       settled_at_(start),
       skips_asked_at_(start),
-      marks_{{start, counted}} {}
+      marks_{{start, counted}} {
+  for (const FollowedProcess& process : followed) {
+    lost_by_process_.emplace(Identity{process.process_id, process.entry.start_ns}, LostOf(process));
+  }
+}
 
 bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
   return LostOf(counted[CONNECT_RECORD_ATTEMPT]) != LostOf(settled_[CONNECT_RECORD_ATTEMPT]) ||
@@ -50,8 +54,7 @@ bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
 
 std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
                                         const std::vector<FollowedProcess>& followed,
-                                        std::optional<uint64_t> skipped_runs, BootTime now,
-                                        bool last) {
+                                        BootTime now, bool last) {
   std::vector<Loss> out;
   for (const Group& group : Groups()) {
     Loss loss{.what = std::string(group.what), .from = settled_at_, .to = settled_at_};
@@ -69,17 +72,17 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
   }
   marks_.push_back({now, counted});
   SettleUnread(last ? now : now - kPatience, &out);
-  if (skipped_runs.has_value()) SettleSkipped(*skipped_runs, now, last, &out);
   settled_ = counted;
   settled_at_ = now;
   return out;
 }
 
-void RecordAccount::SettleSkipped(uint64_t skipped_runs, BootTime now, bool last,
-                                  std::vector<Loss>* out) {
+std::vector<Loss> RecordAccount::SettleSkipped(uint64_t skipped_runs, BootTime now, bool last) {
+  std::vector<Loss> out;
   const auto tell = [&] {
+    told_skips_ = skipped_runs_;
     if (!skipped_since_.is_set()) return;
-    out->push_back(Loss{
+    out.push_back(Loss{
         .what = std::string(kAttempt), .from = skipped_since_, .to = now, .count_unknown = true});
     skipped_since_ = BootTime();
   };
@@ -88,6 +91,7 @@ void RecordAccount::SettleSkipped(uint64_t skipped_runs, BootTime now, bool last
   skipped_runs_ = skipped_runs;
   skips_asked_at_ = now;
   if (last) tell();
+  return out;
 }
 
 void RecordAccount::SettleUnread(BootTime marked_by, std::vector<Loss>* out) {

@@ -24,7 +24,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,18 +51,23 @@ class RecordAccount {
  public:
   static constexpr Nanos kPatience = std::chrono::seconds(2);
 
-  // What the kernel had counted by `start` is nobody's. `processes` must outlive the account.
-  RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted, BootTime start);
+  // What the kernel had counted by `start`, of all and of `followed`, is nobody's. `processes` must
+  // outlive the account.
+  RecordAccount(const ProxyProcesses& processes, const KernelTotals& counted,
+                const std::vector<FollowedProcess>& followed, BootTime start);
 
   void Read(uint32_t kind, uint64_t records = 1) { read_[kind] += records; }
 
   // After a round's reading. `counted` was read after `followed`, and both at `now` or later.
-  // `skipped_runs`: programs that the kernel did not run, where that was asked for. Whether they
-  // would have made a record is unknown; their loss is told by the next round that asks, whose time
-  // is surely later, or by the last one.
+  // `last`: what has not been read by now never will be.
   std::vector<Loss> Settle(const KernelTotals& counted,
-                           const std::vector<FollowedProcess>& followed,
-                           std::optional<uint64_t> skipped_runs, BootTime now, bool last = false);
+                           const std::vector<FollowedProcess>& followed, BootTime now,
+                           bool last = false);
+  // Programs that the kernel did not run, since the start. Whether they would have made a record is
+  // unknown; their loss is told by the next call, whose time is surely later, or by the last one.
+  std::vector<Loss> SettleSkipped(uint64_t skipped_runs, BootTime now, bool last = false);
+  // Of these, those whose loss has been told.
+  uint64_t told_skips() const { return told_skips_; }
   // Whether Settle() will ask for the processes' own counts.
   bool LostAttemptsSince(const KernelTotals& counted) const;
 
@@ -85,7 +89,6 @@ class RecordAccount {
     KernelTotals counted;
   };
 
-  void SettleSkipped(uint64_t skipped_runs, BootTime now, bool last, std::vector<Loss>* out);
   // What is missing of what was submitted by the newest mark that is old enough.
   void SettleUnread(BootTime marked_by, std::vector<Loss>* out);
   void SettleProxies(const std::vector<FollowedProcess>& followed, Loss total,
@@ -96,6 +99,7 @@ class RecordAccount {
   KernelTotals settled_;
   BootTime settled_at_;
   uint64_t skipped_runs_ = 0;
+  uint64_t told_skips_ = 0;
   BootTime skips_asked_at_;
   BootTime skipped_since_;  // set: runs were skipped, which is yet to be told
   std::array<uint64_t, CONNECT_COUNTER_KINDS> read_{};

@@ -33,7 +33,7 @@ const std::map<std::string, uint32_t>& Bounds() {
       {"on_receive_reset_again", 15},
       {"on_retransmit", 225},
       {"on_set_state", 2280},
-      {"on_set_state_again", 1350},
+      {"on_set_state_again", 1490},
       {"on_tcp_socket", 410},
   };
   return bounds;

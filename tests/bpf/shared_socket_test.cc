@@ -70,6 +70,29 @@ TEST_P(SharedSocketTest, FailureBeforeAnySynFollowsARefusal) {
   });
 }
 
+// AF_UNSPEC leaves an error on the socket, which the next attempt finds there.
+TEST_P(SharedSocketTest, NoPortIsLeftAfterDisconnecting) {
+  const IpAddr ip = lab_->Silent(family());
+  const auto ports = [&](const std::string& range) {
+    lab_->client.Shell("sysctl -qw net.ipv4.ip_local_port_range='" + range + "'");
+  };
+  Fd holder;
+  Fd fd;
+  CheckAll("no port left after AF_UNSPEC", ip, 80,
+           {{Outcome::kAbandoned}, {Outcome::kLocalError, EADDRNOTAVAIL}, {Outcome::kAbandoned}},
+           [&] {
+             fd = TcpSocket(family(), false);
+             EXPECT_EQ(Connect(fd, family(), ip, 80), EINPROGRESS);
+             EXPECT_EQ(Disconnect(fd), 0);
+             ports("45000 45000");
+             holder = TcpSocket(family(), false);
+             EXPECT_EQ(Connect(holder, family(), ip, 80), EINPROGRESS);
+             EXPECT_EQ(Connect(fd, family(), ip, 80), EADDRNOTAVAIL);
+             ports("32768 60999");
+             holder.Close();
+           });
+}
+
 TEST_P(SharedSocketTest, ConnectAgainAfterDisconnecting) {
   const IpAddr ip = lab_->Server(family());
   const uint16_t port = OpenPort(family());

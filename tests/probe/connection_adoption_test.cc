@@ -39,7 +39,11 @@ class FakeSockets : public SocketSource {
       const std::string& netns_path) const override {
     walked.push_back(netns_path);
     if (!walk.ok()) return walk;
-    return sockets;
+    std::vector<socket_record> out;
+    for (const socket_record& socket : sockets) {
+      if (watched.contains({socket.netns_cookie, 0})) out.push_back(socket);
+    }
+    return out;
   }
   bool Watches(uint64_t netns_cookie, uint64_t cgroup_id) const override {
     return watched.contains({netns_cookie, cgroup_id});
@@ -131,6 +135,16 @@ TEST_F(ConnectionAdoptionTest, WalkThatFailedIsTriedAgainAtEachScanAndToldMeanwh
   EXPECT_THAT(adoption_.Limitations(), IsEmpty());
   Scan();
   EXPECT_EQ(kernel_.walked.size(), 3u) << "once it has worked, it is over";
+}
+
+TEST_F(ConnectionAdoptionTest, NamespaceThatCannotBeWatchedYetIsWalkedWhenItIs) {
+  Connected(1, 0);
+  kernel_.watched.clear();
+  Round();
+  EXPECT_THAT(kernel_.walked, IsEmpty());
+  kernel_.watched = {{kPod, 0}};
+  Round();
+  EXPECT_EQ(Known(1), Initiator::kApplication);
 }
 
 TEST_F(ConnectionAdoptionTest, WhatNoProcessLeadsToAnyMoreIsNotTold) {

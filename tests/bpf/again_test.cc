@@ -1,0 +1,193 @@
+// The programs that stand in for those that the kernel did not run: alone, each sees what its first
+// one would have seen; after it, it adds nothing.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "agent/base/check.h"
+#include "agent/probe/outcome.h"
+#include "agent/probe/probe_hooks.h"
+#include "agent/probe/ring_reader.h"
+#include "bpf/connect.skel.h"
+#include "tests/bpf/network_lab.h"
+
+namespace phantomd {
+namespace {
+
+class AgainTest : public testing::Test {
+ protected:
+  AgainTest() : bpf_(Load()) {
+    auto ring =
+        RingReader::Open(bpf_map__fd(bpf_->maps.records), bpf_map__max_entries(bpf_->maps.records));
+    PHANTOMD_CHECK(ring.ok());
+    ring_ = *std::move(ring);
+    Watch(lab_.client, true);
+    lab_.server.Run([&] { listener_ = Listen(Family::kV4); });
+  }
+
+  // Attaches what begins with `first`, or the programs that come again, or both in their order.
+  void Attach(bool first, bool again) {
+    for (bpf_link* link : links_) bpf_link__destroy(link);
+    links_.clear();
+    const auto attach = [&](bool wanted, bpf_program* program) {
+      if (!wanted) return;
+      links_.push_back(bpf_program__attach(program));
+      ASSERT_NE(links_.back(), nullptr);
+    };
+    attach(first, bpf_->progs.on_set_state);
+    attach(again, bpf_->progs.on_set_state_again);
+    attach(first, bpf_->progs.on_error_report);
+    attach(again, bpf_->progs.on_error_report_again);
+    attach(first, bpf_->progs.on_receive_reset);
+    attach(again, bpf_->progs.on_receive_reset_again);
+  }
+  void TearDown() override { Attach(false, false); }
+
+  void Watch(const NetworkNamespace& netns, bool watched) {
+    const uint64_t cookie = netns.cookie();
+    const watch_entry entry{};
+    const int map = bpf_map__fd(bpf_->maps.watched);
+    ASSERT_EQ(watched ? bpf_map_update_elem(map, &cookie, &entry, BPF_ANY)
+                      : bpf_map_delete_elem(map, &cookie),
+              0);
+  }
+
+  // A connect whose SYN has no answer yet.
+  Fd Begin() {
+    Fd fd;
+    lab_.client.Run([&] {
+      fd = TcpSocket(Family::kV4, false);
+      ASSERT_EQ(Connect(fd, Family::kV4, lab_.Silent(Family::kV4), LocalPort(listener_)),
+                EINPROGRESS);
+    });
+    return fd;
+  }
+  // From now on who was silent answers, from the next retransmission on.
+  void Answer() {
+    lab_.server.Shell("nft flush chain inet lab in; ip addr add " +
+                      lab_.Silent(Family::kV4).ToString() + "/32 dev lo");
+  }
+
+  struct Seen {
+    std::vector<Outcome> attempts;
+    int accepts = 0;
+    int ends = 0;
+  };
+  Seen Take() {
+    ring_->Take(1000, [&](const void* data, size_t) {
+      switch (*static_cast<const __u8*>(data)) {
+        case CONNECT_RECORD_ATTEMPT: {
+          connect_record record;
+          std::memcpy(&record, data, sizeof(record));
+          seen_.attempts.push_back(ClassifyConnect(record).outcome);
+          break;
+        }
+        case CONNECT_RECORD_ACCEPT:
+          ++seen_.accepts;
+          break;
+        case CONNECT_RECORD_END:
+          ++seen_.ends;
+          break;
+        default:
+          ADD_FAILURE() << "a record of another kind";
+      }
+    });
+    ring_->Release();
+    return seen_;
+  }
+  // Until an attempt's outcome is there, and then whatever else is.
+  Seen TakeOutcome() {
+    EXPECT_TRUE(WaitFor([&] { return !Take().attempts.empty(); }));
+    return Take();
+  }
+
+  NetworkLab lab_;
+  Fd listener_;
+
+ private:
+  struct Destroy {
+    void operator()(connect_bpf* bpf) const { connect_bpf::destroy(bpf); }
+  };
+  static std::unique_ptr<connect_bpf, Destroy> Load() {
+    KeepComplaints();
+    std::unique_ptr<connect_bpf, Destroy> bpf(connect_bpf::open());
+    PHANTOMD_CHECK(bpf != nullptr);
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, bpf->obj) bpf_program__set_autoload(program, false);
+    for (bpf_program* wanted : {bpf->progs.on_set_state, bpf->progs.on_set_state_again,
+                                bpf->progs.on_error_report, bpf->progs.on_error_report_again,
+                                bpf->progs.on_receive_reset, bpf->progs.on_receive_reset_again}) {
+      bpf_program__set_autoload(wanted, true);
+    }
+    PHANTOMD_CHECK(connect_bpf::load(bpf.get()) == 0);
+    return bpf;
+  }
+
+  const std::unique_ptr<connect_bpf, Destroy> bpf_;
+  std::unique_ptr<RingReader> ring_;
+  std::vector<bpf_link*> links_;
+  Seen seen_;
+};
+
+TEST_F(AgainTest, AloneItSeesTheAnswerAndTheReset) {
+  Attach(true, false);
+  const Fd fd = Begin();
+  Attach(false, true);
+  lab_.server.Run([&] { listener_.Close(); });
+  Answer();
+  EXPECT_EQ(TakeOutcome().attempts, std::vector{Outcome::kRefused});
+}
+
+TEST_F(AgainTest, AloneItSeesTheHandshakeTheAcceptAndTheEnd) {
+  Watch(lab_.server, true);
+  Attach(true, false);
+  Fd fd = Begin();
+  Attach(false, true);
+  Answer();
+  EXPECT_EQ(TakeOutcome().attempts, std::vector{Outcome::kEstablished});
+  EXPECT_TRUE(WaitFor([&] { return Take().accepts > 0; }));
+  const linger reset{1, 0};
+  PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+  fd.Close();
+  const Seen seen = Take();
+  EXPECT_EQ(seen.attempts.size(), 1u);
+  EXPECT_EQ(seen.accepts, 1);
+  EXPECT_EQ(seen.ends, 1);
+}
+
+TEST_F(AgainTest, AfterTheFirstItAddsNothing) {
+  Watch(lab_.server, true);
+  Attach(true, true);
+  for (int i = 0; i < 3; ++i) {
+    lab_.client.Run([&] {
+      Fd fd = TcpSocket(Family::kV4, true);
+      ASSERT_EQ(Connect(fd, Family::kV4, lab_.Server(Family::kV4), LocalPort(listener_)), 0);
+      const Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      const linger reset{1, 0};
+      PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+      fd.Close();
+      EXPECT_EQ(Connect(TcpSocket(Family::kV4, true), Family::kV4, lab_.Server(Family::kV4), 9),
+                ECONNREFUSED);
+    });
+  }
+  const Seen seen = Take();
+  EXPECT_EQ(seen.attempts.size(), 6u);
+  EXPECT_EQ(seen.accepts, 3);
+  EXPECT_EQ(seen.ends, 3);
+}
+
+TEST_F(AgainTest, WhatIsUnwatchedMeanwhileIsNobodys) {
+  Attach(true, true);
+  Fd fd = Begin();
+  Watch(lab_.client, false);
+  fd.Close();
+  EXPECT_TRUE(Take().attempts.empty());
+}
+
+}  // namespace
+}  // namespace phantomd
