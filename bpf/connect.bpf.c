@@ -150,7 +150,8 @@ static __always_inline void end_attempt(struct sock* sk, struct tcp_sock* tcp,
 
 // The child of a listening socket inherits its owner's uid and cgroup when it is cloned, before
 // anybody calls accept(2). Asking for its cookie, which it has none of yet, marks it as seen; so
-// where somebody else has asked for it before, an accept that on_set_state is not run for is missed.
+// where somebody else has asked for it before, an accept that on_set_state is not run for is
+// missed.
 static __always_inline void accepted(struct sock* sk, struct tcp_sock* tcp, __u64 netns_cookie) {
   bpf_get_socket_cookie(sk);
   struct accept_record* record = reserve(CONNECT_RECORD_ACCEPT, sizeof(*record));

@@ -58,7 +58,8 @@ absl::StatusOr<uint32_t> ProcessorNumbers() {
   uint32_t highest = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), highest);
   if (error != std::errc() || end != number.data() + number.size()) {
-    return absl::FailedPreconditionError(fmt::format("{}: no processors in '{}'", kPossible, ranges));
+    return absl::FailedPreconditionError(
+        fmt::format("{}: no processors in '{}'", kPossible, ranges));
   }
   return highest + 1;
 }

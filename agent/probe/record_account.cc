@@ -53,8 +53,8 @@ bool RecordAccount::LostAttemptsSince(const KernelTotals& counted) const {
 }
 
 std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
-                                        const std::vector<FollowedProcess>& followed,
-                                        BootTime now, bool last) {
+                                        const std::vector<FollowedProcess>& followed, BootTime now,
+                                        bool last) {
   std::vector<Loss> out;
   for (const Group& group : Groups()) {
     Loss loss{.what = std::string(group.what), .from = settled_at_, .to = settled_at_};
