@@ -46,12 +46,12 @@ constexpr IcmpRow kIcmpRows[] = {
 class UnreachableTest : public OutcomeTest {
  protected:
   // The kernel does not tell the type of an ICMPv6 error.
-  Expected Unreachable(const IcmpRow& row, uint32_t retransmits) const {
+  Expected Unreachable(const IcmpRow& row, int64_t retransmits) const {
     if (family() == Family::kV6) return {Outcome::kUnreachable, row.v6_error, 0, 0, retransmits};
     return {Outcome::kUnreachable, row.v4_error, ICMP_DEST_UNREACH, uint32_t(row.v4_code),
             retransmits};
   }
-  Expected HostUnreachable(uint32_t retransmits) const {
+  Expected HostUnreachable(int64_t retransmits) const {
     return Unreachable(kIcmpRows[0], retransmits);
   }
 };
@@ -187,7 +187,8 @@ TEST_P(UnreachableTest, NoRouteAtAll) {
 TEST_P(UnreachableTest, ReportedErrorIsNotAnotherAttempt) {
   const ServerReject reject(*lab_, 7006, family(), "host-unreachable", "addr-unreachable");
   const IpAddr ip = lab_->Server(family());
-  Check("ICMP, error read by connect", ip, 7006, HostUnreachable(1), [&] {
+  // An ICMP error that arrives inside a connect(2) waits for the next retransmission.
+  Check("ICMP, error read by connect", ip, 7006, HostUnreachable(-1), [&] {
     Fd fd = TcpSocket(family(), false);
     EXPECT_EQ(Connect(fd, family(), ip, 7006), EINPROGRESS);
     int error = EALREADY;
