@@ -143,7 +143,7 @@ TEST_F(ConnectionAdoptionTest, NamespaceThatCannotBeWatchedYetIsWalkedWhenItIs) 
   Round();
   EXPECT_THAT(kernel_.walked, IsEmpty());
   kernel_.watched = {{kPod, 0}};
-  Round();
+  Scan();
   EXPECT_EQ(Known(1), Initiator::kApplication);
 }
 
