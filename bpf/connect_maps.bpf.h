@@ -59,8 +59,8 @@ struct {
 
 // Failed attempts whose connect(2) has yet to return, or will return the error when called again,
 // and whose error is one that may as well come before any SYN: that return is a report, not another
-// attempt. Keyed by socket cookie, which is never used again,
-// so that an entry nobody asks for does no harm until it is the oldest.
+// attempt. Keyed by socket cookie, which is never used again, so that an entry nobody asks for does
+// no harm until it is the oldest.
 struct {
   __uint(type, BPF_MAP_TYPE_LRU_HASH);
   __uint(max_entries, 8192);

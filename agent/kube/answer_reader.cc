@@ -27,9 +27,11 @@ absl::StatusOr<WatchEvent> Listed(Feed feed, DecodedObject object) {
                     .resource_version = std::move(object.resource_version)};
 }
 
-absl::Status CheckKind(Feed feed, const WatchEvent& event) {
-  if (event.type == WatchEvent::Type::kError || event.feed == feed) return absl::OkStatus();
-  return Bad(fmt::format("a {} in a watch of {}s", KindName(event.feed), KindName(feed)));
+// `event` itself, if a watch of `feed` may tell it.
+absl::StatusOr<std::optional<WatchEvent>> Checked(Feed feed, absl::StatusOr<WatchEvent> event) {
+  if (!event.ok()) return event.status();
+  if (event->type == WatchEvent::Type::kError || event->feed == feed) return *std::move(event);
+  return Bad(fmt::format("a {} in a watch of {}s", KindName(event->feed), KindName(feed)));
 }
 
 // "PodList" of kPods.
@@ -87,10 +89,7 @@ class PbWatchReader final : public AnswerReader {
     const auto frame = splitter_.Next();
     if (!frame.ok()) return frame.status();
     if (!frame->has_value()) return std::nullopt;
-    absl::StatusOr<WatchEvent> event = ParseWatchFrame(**frame);
-    if (!event.ok()) return event.status();
-    if (const absl::Status kind = CheckKind(feed_, *event); !kind.ok()) return kind;
-    return *std::move(event);
+    return Checked(feed_, ParseWatchFrame(**frame));
   }
   absl::StatusOr<ListEnd> Finish() override { return ListEnd(); }
 
@@ -157,10 +156,7 @@ class JsonWatchReader final : public AnswerReader {
     const std::optional<EventSplitter::Piece> piece = splitter_.Next();
     if (!piece) return std::nullopt;
     if (!piece->trouble.empty()) return Bad(piece->trouble);
-    absl::StatusOr<WatchEvent> event = parser_.Parse(piece->text);
-    if (!event.ok()) return event.status();
-    if (const absl::Status kind = CheckKind(feed_, *event); !kind.ok()) return kind;
-    return *std::move(event);
+    return Checked(feed_, parser_.Parse(piece->text));
   }
   absl::StatusOr<ListEnd> Finish() override { return ListEnd(); }
 

@@ -41,7 +41,7 @@ class KubeAccess {
   virtual absl::StatusOr<std::optional<KubeEndpoint>> Get() = 0;
   // The server refused it (401), or it was not the server of this CA: the next Get() reads anew.
   virtual void Refused() = 0;
-  // "the service account of this pod", "context prod of /root/.kube/config".
+  // "the service account of this pod", "context prod of /etc/phantomd/kubeconfig".
   virtual const std::string& description() const = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "agent/kube/api_fields.h"
 
 namespace phantomd {
 
@@ -20,8 +21,14 @@ struct PbEnvelope {
 // The error is one clause: no magic, no protobuf, an encoding or a content type that is not known.
 absl::StatusOr<PbEnvelope> OpenPbEnvelope(std::string_view bytes);
 
-// A field number of runtime.Unknown, for who reads a list as it comes.
-inline constexpr int kUnknownTypeMeta = 1;
-inline constexpr int kUnknownRaw = 2;
+// The fields of runtime.Unknown, for who reads a list as it comes too.
+namespace pb_unknown {
+inline constexpr ApiField kTypeMeta{"typeMeta", 1};
+inline constexpr ApiField kRaw{"raw", 2};
+inline constexpr ApiField kContentEncoding{"contentEncoding", 3};
+inline constexpr ApiField kContentType{"contentType", 4};
+// In its TypeMeta: not as in meta.v1.TypeMeta, where the two are the other way round.
+inline constexpr ApiField kKind{"kind", 2};
+}  // namespace pb_unknown
 
 }  // namespace phantomd

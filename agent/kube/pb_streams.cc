@@ -15,7 +15,6 @@ namespace {
 constexpr size_t kLengthBytes = 4;
 constexpr uint32_t kListMetadata = 1;
 constexpr uint32_t kListItems = 2;
-constexpr uint32_t kUnknownContentEncoding = 3;
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 absl::Status TooLong(std::string_view what, uint64_t length) {
@@ -86,7 +85,7 @@ absl::Status PbListSplitter::ReadEnvelope() {
     // Of the list itself only the head is needed: it need not be whole.
     WireHead head;
     const WireTrouble trouble = ReadWireHead(rest(), head);
-    if (trouble == WireTrouble::kNone && head.number == kUnknownRaw &&
+    if (trouble == WireTrouble::kNone && head.number == pb_unknown::kRaw.number &&
         head.type == WireType::kBytes) {
       if (kind_.empty()) return NotAList("its kind does not stand before it");
       at_ += head.size;
@@ -97,10 +96,9 @@ absl::Status PbListSplitter::ReadEnvelope() {
     const absl::StatusOr<std::optional<Field>> field = TakeField(kNoLimit);
     if (!field.ok()) return field.status();
     if (!field->has_value()) return absl::OkStatus();
-    if ((*field)->head.number != kUnknownTypeMeta) continue;
+    if ((*field)->head.number != pb_unknown::kTypeMeta.number) continue;
     absl::Status error;
-    constexpr ApiField kKind{"kind", 2};
-    kind_ = PbObject((*field)->contents, &error).Text(kKind);
+    kind_ = PbObject((*field)->contents, &error).Text(pb_unknown::kKind);
     if (!error.ok()) return error;
   }
 }
@@ -128,7 +126,8 @@ absl::Status PbListSplitter::ReadTail() {
     const absl::StatusOr<std::optional<Field>> field = TakeField(kNoLimit);
     if (!field.ok()) return field.status();
     if (!field->has_value()) return absl::OkStatus();
-    if ((*field)->head.number == kUnknownContentEncoding && !(*field)->contents.empty()) {
+    if ((*field)->head.number == pb_unknown::kContentEncoding.number &&
+        !(*field)->contents.empty()) {
       return NotAList("its encoding is not known");
     }
   }

@@ -25,6 +25,11 @@ SocketAddr Remote(const socket_record& socket) {
 
 }  // namespace
 
+ConnectionAdoption::Place ConnectionAdoption::PlaceOf(const ProxyProcess& process) const {
+  const bool host = process.netns_cookie == host_netns_cookie_;
+  return {process.netns_cookie, host ? process.cgroup_id : 0};
+}
+
 bool ConnectionAdoption::Due(const Place& place) {
   const Adoption& adoption = places_[place];
   // The walk of a namespace that could not be watched yet finds nothing.
@@ -43,9 +48,8 @@ void ConnectionAdoption::Keep(const Place& place, const absl::Status& adopted) {
 
 void ConnectionAdoption::Adopt(BootTime now) {
   for (const ProxyProcess* process : processes_.Living()) {
-    const bool host = process->netns_cookie == host_netns_cookie_;
-    if (process->netns_cookie == 0 || (host && process->cgroup_id == 0)) continue;
-    const Place place{process->netns_cookie, host ? process->cgroup_id : 0};
+    const Place place = PlaceOf(*process);
+    if (place.first == 0 || place == Place{host_netns_cookie_, 0}) continue;
     if (Due(place)) {
       Keep(place, AdoptIn(process->netns_cookie, proc_.PathOf(process->process_id, "ns/net"), now));
     }
@@ -142,8 +146,7 @@ void ConnectionAdoption::Name(const std::vector<socket_record>& sockets, const O
 void ConnectionAdoption::AfterScan() {
   std::set<Place> led_to;
   for (const ProxyProcess* process : processes_.Living()) {
-    const bool host = process->netns_cookie == host_netns_cookie_;
-    led_to.emplace(process->netns_cookie, host ? process->cgroup_id : 0);
+    led_to.insert(PlaceOf(*process));
     for (const auto& [netns, found] : process->elsewhere) led_to.emplace(netns, 0);
   }
   std::erase_if(places_, [&](const auto& item) {

@@ -76,6 +76,7 @@ class ConnectionAdoption {
     absl::Status status;  // not ok: some are missing
   };
 
+  Place PlaceOf(const ProxyProcess& process) const;
   bool Due(const Place& place);
   void Keep(const Place& place, const absl::Status& adopted);
   absl::Status AdoptIn(uint64_t netns_cookie, const std::string& netns_path, BootTime now);

@@ -9,18 +9,10 @@
 
 #include "agent/probe/bpf_iterator.h"
 #include "agent/probe/kernel_time.h"
+#include "agent/probe/map_failure.h"
 #include "agent/probe/proxy_process.h"
 
 namespace phantomd {
-namespace {
-
-absl::Status Failure(const char* what, int error) {
-  return absl::ResourceExhaustedError(fmt::format(
-      "cannot {}: {}", what, error == E2BIG ? "the kernel's map is full" : std::strerror(error)));
-}
-
-}  // namespace
-
 absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint64_t netns_cookie) {
   followed_process known{};
   if (bpf_map_lookup_elem(map_fd_, &process_id, &known) == 0) {
@@ -33,7 +25,7 @@ absl::Status FollowedProcesses::Follow(uint32_t process_id, BootTime start, uint
   entry.netns_cookie = netns_cookie;
   entry.start_ns = static_cast<uint64_t>(start.nanos());
   if (bpf_map_update_elem(map_fd_, &process_id, &entry, BPF_NOEXIST) != 0 && errno != EEXIST) {
-    return Failure("follow a process", errno);
+    return MapFailure("follow a process", errno);
   }
   return absl::OkStatus();
 }
@@ -77,14 +69,14 @@ absl::StatusOr<std::vector<socket_place>> FollowedProcesses::SocketsOf(uint32_t 
     // Kernels before 6.1 know no such choice.
     link.reset(bpf_program__attach_iter(lister_, nullptr));
   }
-  if (link == nullptr) return Failure("list the sockets of a process", errno);
+  if (link == nullptr) return MapFailure("list the sockets of a process", errno);
   const int fd = bpf_iter_create(bpf_link__fd(link.get()));
-  if (fd < 0) return Failure("list the sockets of a process", errno);
+  if (fd < 0) return MapFailure("list the sockets of a process", errno);
   std::vector<socket_place> out;
   const int error = ReadIterator<socket_place>(fd, [&](const socket_place& place) {
     if (place.process_id == process_id) out.push_back(place);
   });
-  if (error != 0) return Failure("list the sockets of a process", error);
+  if (error != 0) return MapFailure("list the sockets of a process", error);
   return out;
 }
 

@@ -13,21 +13,12 @@
 #include <utility>
 
 #include "agent/base/check.h"
+#include "agent/probe/map_failure.h"
 #include "agent/probe/probe_hooks.h"
 #include "agent/probe/socket_walk.h"
 #include "bpf/connect.skel.h"
 
 namespace phantomd {
-namespace {
-
-// Of a positive errno.
-absl::Status MapFailure(const char* what, int error) {
-  return absl::ResourceExhaustedError(fmt::format(
-      "cannot {}: {}", what, error == E2BIG ? "the kernel's map is full" : std::strerror(error)));
-}
-
-}  // namespace
-
 void KernelProbe::Closer::operator()(connect_bpf* bpf) const { connect_bpf::destroy(bpf); }
 void KernelProbe::Closer::operator()(agent_state* state) const {
   munmap(state, sizeof(agent_state));

@@ -21,6 +21,7 @@
 
 #include "agent/base/strings.h"
 #include "agent/probe/kernel_probe.h"
+#include "agent/probe/map_failure.h"
 #include "agent/probe/probe_hooks.h"
 #include "bpf/connect.skel.h"
 
@@ -37,11 +38,6 @@ bool KernelIsTooOld(const std::string& release) {
 std::string KernelRelease() {
   utsname names{};
   return uname(&names) == 0 ? names.release : "unknown";
-}
-
-absl::Status MapFailure(const char* what, int error) {
-  return absl::ResourceExhaustedError(
-      fmt::format("cannot {}: {}", what, std::strerror(error < 0 ? -error : error)));
 }
 
 // Programs run inside read-side critical sections of RCU, whose end this system call waits for.

@@ -7,12 +7,12 @@
 // How one agent follows another. The new one loads its programs with the old one's maps and
 // attaches them beside the old programs; whatever has happened is recorded by whichever of the two
 // sees it first, because the socket's own storage says what has been recorded. Where there is no
-// storage, the map `generation` says whose turn it is, and changes at one instant. Then the old
-// programs are dropped: Replace() lets each new link take the old one's name, and removes what is
-// left over, other layouts included.
+// storage, the generation in the map agent_state says whose turn it is, and changes at one instant.
+// Then the old programs are dropped: Replace() lets each new link take the old one's name, and
+// removes what is left over, other layouts included.
 //
-// Example: agent 1 pins on_set_state and is killed; its program goes on. Agent 2 pins
-// on_set_state-new, takes its turn, and renames it to on_set_state: agent 1's program is gone.
+// Example: agent 1 pins tcp_receive_reset and is killed; its program goes on. Agent 2 pins
+// tcp_receive_reset-new, takes its turn, and renames it: agent 1's program is gone.
 //
 // The directory lies on a BPF file system, whose names may hold no dots. It is locked while an
 // agent lives: two readers of one ring would each see half. Thread-compatible.

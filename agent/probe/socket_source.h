@@ -18,7 +18,7 @@ class SocketSource {
   virtual ~SocketSource() = default;
 
   // The TCP sockets that one followed process holds now, wherever they were made; none of one that
-  // has ended. Unimplemented: this kernel never tells.
+  // has ended. FailedPrecondition: the kernel does not follow it. Unimplemented: it never tells.
   virtual absl::StatusOr<std::vector<socket_place>> SocketsOf(uint32_t process_id) const = 0;
   // Gives the connecting and established sockets of a namespace, if it is watched, what they would
   // have if it had been watched all along, and lists them with those that were accepted there. What

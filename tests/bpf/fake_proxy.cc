@@ -6,9 +6,8 @@
 //   connect-in NETNS FAMILY IP PORT      connects as ztunnel does: one thread enters the namespace,
 //                                        makes a socket there and leaves; another one connects it
 //   listen-in NETNS FAMILY PORT          listens in that namespace, from outside
-//   poll FAMILY IP PORT                  the main thread connects without waiting, answers, and
-//   from
-//                                        then on waits for that socket alone, as Envoy's does
+//   poll FAMILY IP PORT                  the main thread connects without waiting, answers,
+//                                        and then waits for that socket alone, as Envoy's does
 //   abandon FAMILY IP PORT               connects from a worker without waiting, and is then killed
 //   forget                               closes every socket
 //   workers                              begins threads that are named as Envoy names its own

@@ -154,20 +154,29 @@ TEST_F(ProxyDiscoveryTest, HotRestartIsOneProxyUntilItsLastProcessEnds) {
   EXPECT_NE(discovery_->processes().Find(7, Seconds(100)), nullptr);
 }
 
-TEST_F(ProxyDiscoveryTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
-  const FakeProcess first{.pid = 7, .start_seconds = 100};
-  const FakeProcess second{.pid = 9, .start_seconds = 150};
-  Run(first);
-  discovery_->OnExec(Record(first));
-  Run(second);
-  Write(PathOf(9) + "/status", "");
-  discovery_->OnExec(Record(second));
+class BadlySeenEpochTest : public ProxyDiscoveryTest {
+ protected:
+  // The second epoch is looked at when it cannot be read.
+  void RunBoth() {
+    Run(first_);
+    discovery_->OnExec(Record(first_));
+    Run(second_);
+    Write(PathOf(9) + "/status", "");
+    discovery_->OnExec(Record(second_));
+  }
+
+  const FakeProcess first_{.pid = 7, .start_seconds = 100};
+  const FakeProcess second_{.pid = 9, .start_seconds = 150};
+};
+
+TEST_F(BadlySeenEpochTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
+  RunBoth();
   std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
   ASSERT_EQ(changes.size(), 2u);
   const ProxyId proxy = changes[0].proxy.id;
   const ProxyId stranger = changes[1].proxy.id;
   EXPECT_NE(stranger, proxy);
-  Run(second);
+  Run(second_);
   discovery_->Scan(Seconds(160));
   changes = discovery_->TakeChanges();
   ASSERT_EQ(changes.size(), 2u);
@@ -178,15 +187,9 @@ TEST_F(ProxyDiscoveryTest, BadlySeenSecondEpochJoinsItsProxyOnceItIsWellKnown) {
 }
 
 // It leaves the group in which it was, and lives on in another one.
-TEST_F(ProxyDiscoveryTest, SecondEpochThatJoinsLateIsNotForgottenAsEnded) {
-  const FakeProcess first{.pid = 7, .start_seconds = 100};
-  const FakeProcess second{.pid = 9, .start_seconds = 150};
-  Run(first);
-  discovery_->OnExec(Record(first));
-  Run(second);
-  Write(PathOf(9) + "/status", "");
-  discovery_->OnExec(Record(second));
-  Run(second);
+TEST_F(BadlySeenEpochTest, SecondEpochThatJoinsLateIsNotForgottenAsEnded) {
+  RunBoth();
+  Run(second_);
   discovery_->Scan(Seconds(160));
   const auto living = [&] {
     std::vector<uint32_t> out;
@@ -205,7 +208,7 @@ TEST_F(ProxyDiscoveryTest, SecondEpochThatJoinsLateIsNotForgottenAsEnded) {
   EXPECT_EQ(known->proxy_id, discovery_->processes().Find(7, Seconds(100))->proxy_id);
   // Its end is one all the same.
   End(9);
-  discovery_->OnExit(Record(second));
+  discovery_->OnExit(Record(second_));
   EXPECT_THAT(living(), ElementsAre(7u));
   discovery_->Scan(Seconds(300) + 2 * ProxyDiscovery::kRemember);
   EXPECT_EQ(discovery_->processes().Find(9, Seconds(150)), nullptr);
