@@ -6,8 +6,8 @@
 #include <random>
 
 #include "agent/engine/engine.h"
-#include "bench/allocation_count.h"
 #include "bench/cluster.h"
+#include "tests/testing/allocation_count.h"
 
 namespace phantomd::bench {
 namespace {
@@ -45,7 +45,7 @@ void EngineLive(benchmark::State& state) {
   int polled = 0;
   double next_poll = now;
   uint64_t attempts = 0;
-  const uint64_t before = Allocations();
+  const uint64_t before = testing::Allocations();
   for (auto _ : state) {
     now += 1.0 / 20'000;
     if (now >= next_poll) {
@@ -61,7 +61,7 @@ void EngineLive(benchmark::State& state) {
   }
   state.SetItemsProcessed(static_cast<int64_t>(attempts));
   state.counters["allocations"] =
-      static_cast<double>(Allocations() - before) / static_cast<double>(attempts);
+      static_cast<double>(testing::Allocations() - before) / static_cast<double>(attempts);
 }
 BENCHMARK(EngineLive)->Apply(Sizes);
 

@@ -6,8 +6,8 @@
 #include <random>
 
 #include "agent/verdict/verdict.h"
-#include "bench/allocation_count.h"
 #include "bench/cluster.h"
+#include "tests/testing/allocation_count.h"
 
 namespace phantomd::bench {
 namespace {
@@ -80,11 +80,11 @@ void Sizes(benchmark::internal::Benchmark* bench) {
 
 class PerItem {
  public:
-  explicit PerItem(benchmark::State& state) : state_(state), before_(Allocations()) {}
+  explicit PerItem(benchmark::State& state) : state_(state), before_(testing::Allocations()) {}
   ~PerItem() {
     state_.SetItemsProcessed(static_cast<int64_t>(state_.iterations()));
-    state_.counters["allocations"] =
-        static_cast<double>(Allocations() - before_) / static_cast<double>(state_.iterations());
+    state_.counters["allocations"] = static_cast<double>(testing::Allocations() - before_) /
+                                     static_cast<double>(state_.iterations());
   }
 
  private:

@@ -4,8 +4,8 @@
 
 #include "agent/belief/belief.h"
 #include "agent/lifecycle/lifecycle.h"
-#include "bench/allocation_count.h"
 #include "bench/cluster.h"
+#include "tests/testing/allocation_count.h"
 
 namespace phantomd::bench {
 namespace {
@@ -181,13 +181,13 @@ void IndexMemory(benchmark::State& state) {
   const int pods = static_cast<int>(state.range(0));
   size_t bytes = 0;
   for (auto _ : state) {
-    const size_t before = BytesInUse();
+    const size_t before = testing::BytesInUse();
     Lifecycle index(Options(), WallOffset());
     Sync(index);
     Fill(index, pods, pods, 20);
     Empty(index, pods, pods, 50);
     Fill(index, 0, pods, 60);
-    bytes = BytesInUse() - before;
+    bytes = testing::BytesInUse() - before;
   }
   state.counters["MiB"] = Mebibytes(bytes);
   state.counters["bytes_per_pod"] = static_cast<double>(bytes) / (2.0 * pods);
@@ -204,10 +204,10 @@ void BeliefMemory(benchmark::State& state) {
   const int proxies = static_cast<int>(state.range(0));
   size_t bytes = 0;
   for (auto _ : state) {
-    const size_t before = BytesInUse();
+    const size_t before = testing::BytesInUse();
     Belief belief;
     for (int p = 0; p < proxies; ++p) belief.Apply(Poll(p, 100'000, At(20)));
-    bytes = BytesInUse() - before;
+    bytes = testing::BytesInUse() - before;
   }
   state.counters["MiB"] = Mebibytes(bytes);
   state.counters["bytes_per_endpoint"] =

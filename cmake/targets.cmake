@@ -1,6 +1,8 @@
 # phantomd_library(NAME SOURCES ... DEPENDS ...): one folder, one library.
 # phantomd_test(NAME LABEL label SOURCES ... DEPENDS ...): one gtest binary, one ctest entry.
 # phantomd_benchmark(NAME SOURCES ... DEPENDS ...): one google-benchmark binary.
+# phantomd_fuzzer(NAME CORPUS folder LONGEST bytes SOURCES ... DEPENDS ...): where the build is one for fuzzing, one
+# libFuzzer program, and one ctest entry of label fuzz that tries new inputs for a while (tests/fuzz/run).
 #
 # Everything of ours is built with warnings as errors and sees includes from the root of the tree only.
 
@@ -19,6 +21,9 @@ if(PHANTOMD_SANITIZE)
   add_compile_options(-fsanitize=${PHANTOMD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${PHANTOMD_SANITIZE})
 endif()
+
+# Optimising a test costs more than running it.
+set(PHANTOMD_TEST_OPTIONS "" CACHE STRING "Compile options for the tests' own sources")
 
 option(PHANTOMD_FUZZ "Make the fuzzers' programs; needs clang and fuzzer-no-link among the sanitizers" OFF)
 
@@ -40,6 +45,7 @@ if(PHANTOMD_PRECOMPILED_HEADERS)
     <absl/status/statusor.h>)
   add_library(phantomd_test_pch STATIC ${PROJECT_BINARY_DIR}/empty.cc)
   target_link_libraries(phantomd_test_pch PUBLIC phantomd_pch GTest::gmock GTest::gtest)
+  target_compile_options(phantomd_test_pch PRIVATE ${PHANTOMD_TEST_OPTIONS})
   target_precompile_headers(phantomd_test_pch PRIVATE
     <algorithm> <chrono> <cstdint> <deque> <functional> <map> <memory> <optional> <set> <string> <string_view>
     <utility> <variant> <vector> <fmt/format.h> <absl/container/flat_hash_map.h> <absl/container/inlined_vector.h>
@@ -63,6 +69,7 @@ function(phantomd_test name)
   endif()
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE phantomd_options ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_compile_options(${name} PRIVATE ${PHANTOMD_TEST_OPTIONS})
   if(PHANTOMD_PRECOMPILED_HEADERS)
     target_precompile_headers(${name} REUSE_FROM phantomd_test_pch)
   endif()
@@ -81,4 +88,19 @@ function(phantomd_benchmark name)
   cmake_parse_arguments(arg "" "" "SOURCES;DEPENDS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE phantomd_options ${arg_DEPENDS} benchmark::benchmark_main)
+endfunction()
+
+add_custom_target(fuzzers)
+function(phantomd_fuzzer name)
+  cmake_parse_arguments(arg "" "CORPUS;LONGEST" "SOURCES;DEPENDS" ${ARGN})
+  if(NOT PHANTOMD_FUZZ)
+    return()
+  endif()
+  add_executable(${name} ${arg_SOURCES})
+  target_link_libraries(${name} PRIVATE phantomd_options ${arg_DEPENDS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(fuzzers ${name})
+  add_test(NAME ${name}
+    COMMAND ${PROJECT_SOURCE_DIR}/tests/fuzz/run $<TARGET_FILE:${name}> ${PROJECT_SOURCE_DIR}/${arg_CORPUS} ${arg_LONGEST})
+  set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 3600)
 endfunction()

@@ -172,6 +172,13 @@ void StormCounts::Add(const StormCounts& other) {
   }
 }
 
+void StormCounts::Take(const StormCounts& other, Outcome outcome) {
+  const int i = static_cast<int>(outcome);
+  for (size_t client = 0; client < counts_.size(); ++client) {
+    counts_[client][i] = other.counts_.at(client)[i];
+  }
+}
+
 uint64_t StormCounts::Of(Outcome outcome) const {
   uint64_t out = 0;
   for (const auto& client : counts_) out += client.at(static_cast<int>(outcome));

@@ -24,6 +24,8 @@ class StormCounts {
 
   void Add(size_t client, Outcome outcome) { ++counts_.at(client).at(static_cast<int>(outcome)); }
   void Add(const StormCounts& other);
+  // The counts of one outcome as `other` has them.
+  void Take(const StormCounts& other, Outcome outcome);
   uint64_t Of(Outcome outcome) const;
   uint64_t Total() const;
   // Which counts differ, a line each, the first few; empty: none.

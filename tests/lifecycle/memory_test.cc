@@ -1,44 +1,10 @@
 // What 100,000 live pods and as many tombstones weigh, and that asking costs no allocation.
-//
-// Counts the blocks that operator new hands out, with the allocator's own rounding.
 #include <gtest/gtest.h>
-#include <malloc.h>
-
-#include <cstdlib>
-#include <new>
 
 #include "agent/lifecycle/lifecycle.h"
 #include "fmt/format.h"
 #include "tests/lifecycle/story.h"
-
-namespace {
-
-size_t g_bytes = 0;
-size_t g_allocations = 0;
-constexpr size_t kHeader = 8;  // glibc's, in front of every block
-
-void* Counted(size_t size) {
-  void* block = std::malloc(size);
-  if (block == nullptr) std::abort();
-  g_bytes += malloc_usable_size(block) + kHeader;
-  ++g_allocations;
-  return block;
-}
-
-void Uncounted(void* block) {
-  if (block == nullptr) return;
-  g_bytes -= malloc_usable_size(block) + kHeader;
-  std::free(block);
-}
-
-}  // namespace
-
-void* operator new(size_t size) { return Counted(size); }
-void* operator new[](size_t size) { return Counted(size); }
-void operator delete(void* block) noexcept { Uncounted(block); }
-void operator delete[](void* block) noexcept { Uncounted(block); }
-void operator delete(void* block, size_t) noexcept { Uncounted(block); }
-void operator delete[](void* block, size_t) noexcept { Uncounted(block); }
+#include "tests/testing/allocation_count.h"
 
 namespace phantomd::testing {
 namespace {
@@ -108,7 +74,7 @@ void TellTombstones(Lifecycle& index, int from, double& now) {
 // A quarter of the 100,000 live pods and as many tombstones that have to fit into 64 MiB, so that
 // the test is quick in every build; the hash tables are filled to the same share.
 TEST(MemoryTest, HundredThousandLivePodsAndAsManyTombstonesFit) {
-  const size_t before = g_bytes;
+  const size_t before = BytesInUse();
   Story story("@10 sync\n");
   Lifecycle& index = story.lifecycle();
   double now = 20;
@@ -119,7 +85,7 @@ TEST(MemoryTest, HundredThousandLivePodsAndAsManyTombstonesFit) {
   }
   ASSERT_EQ(index.pods(), static_cast<size_t>(kPods));
   ASSERT_EQ(index.tombstones(), static_cast<size_t>(kPods));
-  const double full = Mebibytes(g_bytes - before);
+  const double full = Mebibytes(BytesInUse() - before);
   RecordProperty("mebibytes", fmt::format("{:.2f}", full));
   EXPECT_LE(full, 64.0 / 4);
   EXPECT_GT(full, 20.0 / 4) << "the count does not count";
@@ -130,16 +96,16 @@ TEST(MemoryTest, HundredThousandLivePodsAndAsManyTombstonesFit) {
   now += 10;
   TellTombstones(index, 2 * kPods, now);
   EXPECT_EQ(index.tombstones(), static_cast<size_t>(kPods));
-  EXPECT_LE(Mebibytes(g_bytes - before), full * 1.05);
+  EXPECT_LE(Mebibytes(BytesInUse() - before), full * 1.05);
 
   // Asking costs no allocation.
   constexpr int kAsked = 2'000;
   size_t holders = 0;
-  const size_t allocations = g_allocations;
+  const uint64_t allocations = Allocations();
   for (int i = kPods; i < kPods + kAsked; ++i) {
     holders += index.At(IpOf(i), At(now)).holders.size();
   }
-  EXPECT_EQ(g_allocations - allocations, 0u);
+  EXPECT_EQ(Allocations() - allocations, 0u);
   EXPECT_EQ(holders, static_cast<size_t>(kAsked));
 }
 

@@ -2,29 +2,10 @@
 // the outcome came, and allocates nothing for a LIVE attempt.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "agent/verdict/verdict.h"
 #include "fmt/format.h"
+#include "tests/testing/allocation_count.h"
 #include "tests/testing/scene.h"
-
-namespace {
-size_t allocations = 0;
-}  // namespace
-
-void* operator new(size_t size) {
-  ++allocations;
-  if (void* p = std::malloc(size)) return p;
-  throw std::bad_alloc();
-}
-// std::stable_sort asks in this form.
-void* operator new(size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size);
-}
-void operator delete(void* p) noexcept { std::free(p); }
-void operator delete(void* p, size_t) noexcept { std::free(p); }
 
 namespace phantomd::testing {
 namespace {
@@ -86,13 +67,13 @@ TEST_F(JudgeTest, ALiveAttemptAllocatesNothingHoweverManyPodsThereAre) {
     attempts.push_back(To(ip.c_str(), 10, 10.001, Outcome::kEstablished));
   }
   int live = 0;
-  const size_t before = allocations;
+  const uint64_t before = Allocations();
   for (const Attempt& attempt : attempts) {
     const Verdict verdict = Judge(attempt, proxy, lifecycle, belief, {}).verdict;
     live +=
         verdict.destination == DestinationClass::kLive && verdict.certainty == Certainty::kCertain;
   }
-  EXPECT_EQ(allocations, before);
+  EXPECT_EQ(Allocations(), before);
   EXPECT_EQ(live, kPods);
 }
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace phantomd::bench {
+namespace phantomd::testing {
 
 uint64_t Allocations();  // ever made, by this program
 size_t BytesInUse();
 
-}  // namespace phantomd::bench
+}  // namespace phantomd::testing

@@ -1,4 +1,4 @@
-#include "bench/allocation_count.h"
+#include "tests/testing/allocation_count.h"
 
 #include <malloc.h>
 
@@ -45,9 +45,9 @@ void operator delete[](void* block) noexcept { Uncounted(block); }
 void operator delete(void* block, size_t) noexcept { Uncounted(block); }
 void operator delete[](void* block, size_t) noexcept { Uncounted(block); }
 
-namespace phantomd::bench {
+namespace phantomd::testing {
 
 uint64_t Allocations() { return g_allocations.load(std::memory_order_relaxed); }
 size_t BytesInUse() { return g_bytes.load(std::memory_order_relaxed); }
 
-}  // namespace phantomd::bench
+}  // namespace phantomd::testing
