@@ -19,6 +19,9 @@ namespace {
 absl::Status Failure(const std::string& path, int error) {
   const std::string text = fmt::format("{}: {}", path, std::strerror(error));
   if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
+  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
+    return absl::ResourceExhaustedError(text);  // which says nothing about the process
+  }
   return absl::NotFoundError(text);
 }
 
@@ -82,17 +85,22 @@ absl::StatusOr<uint32_t> ProcReader::NumberIn(const std::string& path) {
 
 Nanos ProcReader::StartGrain() { return Nanos(1'000'000'000 / sysconf(_SC_CLK_TCK)); }
 
-std::vector<uint32_t> ProcReader::ProcessIds() const { return NumbersIn(root_, SIZE_MAX); }
+absl::StatusOr<std::vector<uint32_t>> ProcReader::ProcessIds() const {
+  return NumbersIn(root_, SIZE_MAX);
+}
 
-std::vector<uint32_t> ProcReader::NumbersIn(const std::string& path, size_t limit) {
+absl::StatusOr<std::vector<uint32_t>> ProcReader::NumbersIn(const std::string& path, size_t limit) {
   std::vector<uint32_t> out;
   DIR* directory = opendir(path.c_str());
-  if (directory == nullptr) return out;
+  if (directory == nullptr) return Failure(path, errno);
+  errno = 0;
   while (const dirent* entry = out.size() < limit ? readdir(directory) : nullptr) {
     uint32_t number = 0;
     if (ParseWhole<uint32_t>(entry->d_name, &number)) out.push_back(number);
   }
+  const int error = errno;
   closedir(directory);
+  if (error != 0) return Failure(path, error);
   return out;
 }
 
@@ -133,7 +141,8 @@ absl::StatusOr<uint64_t> ProcReader::ExecutableSize(uint32_t pid) const {
 
 std::vector<std::string> ProcReader::ThreadNames(uint32_t pid) const {
   std::vector<std::string> out;
-  const std::vector<uint32_t> threads = NumbersIn(PathOf(pid, "task"), kThreadNames);
+  const std::vector<uint32_t> threads =
+      NumbersIn(PathOf(pid, "task"), kThreadNames).value_or(std::vector<uint32_t>());
   if (threads.size() < 2) return out;  // the only thread is named like the process
   for (const uint32_t thread : threads) {
     absl::StatusOr<std::string> name = ReadAll(pid, fmt::format("task/{}/comm", thread));

@@ -1,7 +1,8 @@
 // ProcReader reads what /proc tells about other processes.
 //
 // Any entry may vanish at any moment (NotFound) or be forbidden (PermissionDenied), as root too:
-// both are ordinary answers.
+// both are ordinary answers. ResourceExhausted: it could not be read for want of descriptors or
+// memory, and says nothing about the process.
 //
 // Thread-compatible; holds nothing but the path.
 #pragma once
@@ -21,7 +22,7 @@ class ProcReader {
  public:
   explicit ProcReader(std::string root = "/proc") : root_(std::move(root)) {}
 
-  std::vector<uint32_t> ProcessIds() const;
+  absl::StatusOr<std::vector<uint32_t>> ProcessIds() const;
 
   // Where the executable lies, as the process sees it, also when the file has been deleted since.
   absl::StatusOr<std::string> Executable(uint32_t pid) const;
@@ -50,7 +51,7 @@ class ProcReader {
   static Nanos StartGrain();
 
  private:
-  static std::vector<uint32_t> NumbersIn(const std::string& path, size_t limit);
+  static absl::StatusOr<std::vector<uint32_t>> NumbersIn(const std::string& path, size_t limit);
   absl::StatusOr<std::string> ReadAll(uint32_t pid, std::string_view entry) const;
 
   std::string root_;

@@ -176,12 +176,18 @@ void ProxyDiscovery::Scan(BootTime now) {
   std::string first_unreadable;
   std::set<uint32_t> seen;
   std::set<uint32_t> unnamed;
-  for (const uint32_t pid : proc_.ProcessIds()) {
+  const auto pids = proc_.ProcessIds();
+  if (!pids.ok()) {
+    limitations_.push_back(
+        fmt::format("processes could not be looked for: {}", FromAbsl(pids.status().message())));
+    return;
+  }
+  for (const uint32_t pid : *pids) {
     const auto executable = proc_.Executable(pid);
     if (!executable.ok()) {
       // Kernel threads have none. A proxy that may not be looked at is worth a sentence of its own;
       // the kernel may have told of it all the same.
-      if (!absl::IsPermissionDenied(executable.status())) continue;
+      if (absl::IsNotFound(executable.status())) continue;
       if (LivesOn(pid)) seen.insert(pid);
       const auto command = proc_.Command(pid);
       const std::string name = command.ok() ? *command : "?";
@@ -238,7 +244,8 @@ bool ProxyDiscovery::LivesOn(uint32_t pid) const {
   const auto known = living_.find(pid);
   if (known == living_.end()) return false;
   const auto start = proc_.Start(pid);
-  return start.ok() && ProxyProcesses::SameStart(*start, known->second.process.start);
+  if (!start.ok()) return !absl::IsNotFound(start.status());
+  return ProxyProcesses::SameStart(*start, known->second.process.start);
 }
 
 absl::Status ProxyDiscovery::Reinspect(const Member& known) {

@@ -20,7 +20,8 @@
 // A process that may not be read, or ended before it could be, never fails anything: the first is
 // listed in limitations(), the second is known by what the kernel said of it. Each scan looks again
 // at a process that could not be read whole: once it can be, it is the same proxy, better
-// described, unless it turns out to be another process of a proxy that is known already.
+// described, unless it turns out to be another process of a proxy that is known already. A proxy
+// is gone when the kernel says so, or /proc, never because /proc could not be read.
 //
 // Thread-compatible. Reads /proc, never a clock.
 #pragma once

@@ -89,6 +89,18 @@ TEST(FlagsTest, EveryFlagReachesItsSetting) {
   EXPECT_EQ(flags.log_level, "debug");
 }
 
+TEST(FlagsTest, TheApiServerIsThatOfAKubeconfigOrOfTheCluster) {
+  const Flags in_cluster = Parsed({"--feed=kubernetes"});
+  EXPECT_TRUE(in_cluster.feed_kubernetes);
+  EXPECT_EQ(in_cluster.kubeconfig, "");
+  EXPECT_EQ(in_cluster.feed_probe_interval, std::chrono::seconds(1));
+  const Flags flags = Parsed({"--feed=kubernetes", "--kubeconfig=/k", "--kube_context=prod",
+                              "--feed_probe_interval=500ms"});
+  EXPECT_EQ(flags.kubeconfig, "/k");
+  EXPECT_EQ(flags.kube_context, "prod");
+  EXPECT_EQ(flags.feed_probe_interval, std::chrono::milliseconds(500));
+}
+
 TEST(FlagsTest, UninstallNeedsNoDirectory) {
   EXPECT_TRUE(Parsed({"--uninstall"}).uninstall);
   EXPECT_EQ(Parsed({"--uninstall"}).pin_dir, "/sys/fs/bpf/phantomd");
@@ -100,8 +112,13 @@ TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {
     std::vector<const char*> arguments;
     const char* named;
   } kCases[] = {
-      {{"--feed=kubernetes"}, "--feed: kubernetes is not a feed that this version can follow"},
-      {{"--feed=file:"}, "--feed: file: is not a feed"},
+      {{"--feed=konsole"}, "--feed: konsole is no feed: kubernetes, file:PATH or none"},
+      {{"--feed=file:"}, "--feed: file: is no feed"},
+      {{"--feed=kubernetes", "--feed=file:/x"}, "--feed: kubernetes excludes every other feed"},
+      {{"--kubeconfig=/k"}, "--kubeconfig: is of use with --feed=kubernetes alone"},
+      {{"--feed=kubernetes", "--kube_context=c"},
+       "--kube_context: is the context of a --kubeconfig"},
+      {{"--feed_probe_interval=1ms"}, "--feed_probe_interval: 1ms is too short"},
       {{"--feed=none", "--feed=file:/x"}, "--feed: none excludes every other feed"},
       {{"--max_hold=soon"}, "--max_hold: \"soon\" is no duration"},
       {{"--max_hold=-1s"}, "--max_hold: \"-1s\" is out of range: 0 to 87600h"},

@@ -152,10 +152,17 @@ TEST_F(PhantomdTest, WithoutPrivilegeItSaysWhatItNeeds) {
   EXPECT_EQ(Lines(ran.err), 1u) << ran.err;
 }
 
-TEST_F(PhantomdTest, WrongFlagIsExitTwo) {
+TEST_F(PhantomdTest, OutsideAClusterItSaysWhatItMissesOfOne) {
   const Ran ran = RunProgram("phantomd", {"--feed=kubernetes"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("KUBERNETES_SERVICE_HOST"));
+  EXPECT_EQ(Lines(ran.err), 1u) << ran.err;
+}
+
+TEST_F(PhantomdTest, WrongFlagIsExitTwo) {
+  const Ran ran = RunProgram("phantomd", {"--feed=konsole"});
   EXPECT_EQ(ran.code, 2);
-  EXPECT_THAT(ran.err, HasSubstr("--feed: kubernetes is not a feed"));
+  EXPECT_THAT(ran.err, HasSubstr("--feed: konsole is no feed"));
   EXPECT_EQ(RunProgram("phantomd", {"--listen", "127.0.0.1:99999"}).code, 2);
   EXPECT_EQ(RunProgram("phantomd", {"--help"}).code, 0);
 }

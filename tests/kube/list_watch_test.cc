@@ -1,6 +1,7 @@
 #include "agent/kube/list_watch.h"
 
 #include "gmock/gmock.h"
+#include "tests/kube/api_json.h"
 #include "tests/kube/feed_fixture.h"
 #include "tests/kube/pb_writer.h"
 
@@ -10,6 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using namespace testing::api;
 
 using Words = std::vector<std::string>;
 
@@ -20,33 +22,6 @@ constexpr char kWatchList[] =
     "&resourceVersionMatch=NotOlderThan";
 constexpr char kWatch[] =
     "/api/v1/pods?watch=1&allowWatchBookmarks=true&timeoutSeconds=300&resourceVersion=";
-
-std::string Pod(int n, int version) {
-  return fmt::format(R"({{"kind":"Pod","metadata":{{"name":"p{}","uid":"u{}","namespace":"shop",)"
-                     R"("resourceVersion":"{}"}}}})",
-                     n, n, version);
-}
-std::string Event(const std::string& type, const std::string& object) {
-  return fmt::format(R"({{"type":"{}","object":{}}})"
-                     "\n",
-                     type, object);
-}
-std::string Added(int n, int version) { return Event("ADDED", Pod(n, version)); }
-std::string Deleted(int n, int version) { return Event("DELETED", Pod(n, version)); }
-std::string Bookmark(int version, bool end = false) {
-  return Event("BOOKMARK",
-               fmt::format(R"({{"kind":"Pod","metadata":{{"resourceVersion":"{}"{}}}}})", version,
-                           end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : ""));
-}
-std::string List(int version, const std::string& items, const std::string& token = "") {
-  return fmt::format(
-      R"({{"kind":"PodList","metadata":{{"resourceVersion":"{}","continue":"{}"}},"items":[{}]}})",
-      version, token, items);
-}
-std::string Status(int code, const std::string& reason, const std::string& message) {
-  return fmt::format(R"({{"kind":"Status","code":{},"reason":"{}","message":"{}"}})", code, reason,
-                     message);
-}
 
 // One ListWatch; times are in milliseconds. Each step gives what was told as words ("u1", "-u1@7",
 // "synced", "broken@7", "lost pod_event").

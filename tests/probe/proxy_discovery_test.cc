@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "tests/probe/proxy_discovery_fixture.h"
 
@@ -206,6 +208,52 @@ TEST_F(ProxyDiscoveryTest, UnreadableProxyIsListed) {
   discovery_->Scan(Seconds(210));
   EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
   EXPECT_THAT(discovery_->limitations(), IsEmpty());
+}
+
+TEST_F(ProxyDiscoveryTest, ProcThatCannotBeListedEndsNobody) {
+  Run({.pid = 7, .start_seconds = 100});
+  discovery_->Scan(Seconds(200));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 1u);
+  fs::rename(root_, root_ + ".away");
+  discovery_->Scan(Seconds(210));
+  fs::rename(root_ + ".away", root_);
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  EXPECT_THAT(discovery_->limitations(),
+              ElementsAre(HasSubstr("processes could not be looked for")));
+
+  discovery_->Scan(Seconds(220));
+  EXPECT_THAT(discovery_->TakeChanges(), IsEmpty());
+  EXPECT_THAT(discovery_->limitations(), IsEmpty());
+}
+
+// The directory can be listed with the last descriptor, the processes' files cannot be read then:
+// a link's target takes none.
+TEST_F(ProxyDiscoveryTest, WantOfDescriptorsEndsNobody) {
+  Run({.pid = 7, .start_seconds = 100});
+  Run({.pid = 8,
+       .start_seconds = 100,
+       .cgroup = fmt::format("/kubepods/burstable/pod{}/{}", kPodA, kContainer2)});
+  discovery_->Scan(Seconds(200));
+  EXPECT_EQ(discovery_->TakeChanges().size(), 2u);
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  for (const int more : {0, 1}) {
+    const int next = dup(0);
+    ASSERT_GE(next, 0);
+    close(next);
+    const rlimit scarce{static_cast<rlim_t>(next + more), limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &scarce), 0);
+    discovery_->Scan(Seconds(210 + more));
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_THAT(discovery_->TakeChanges(), IsEmpty()) << more;
+  }
+
+  fs::remove_all(PathOf(8));
+  discovery_->Scan(Seconds(220));
+  const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
+  ASSERT_EQ(changes.size(), 1u);
+  EXPECT_TRUE(changes[0].gone);
+  EXPECT_EQ(changes[0].process_id, 8u);
 }
 
 TEST_F(ProxyDiscoveryTest, BrokenEntryIsListedAndHurtsNoOther) {

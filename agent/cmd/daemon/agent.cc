@@ -7,10 +7,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
 #include "agent/cmd/daemon/edges_health.h"
+#include "agent/kube/api_feed.h"
 #include "agent/kube/file_feed.h"
 
 namespace phantomd {
@@ -76,6 +78,19 @@ Header MakeHeader(const Flags& flags, const Clock& clock) {
           .settings = flags.settings};
 }
 
+absl::StatusOr<std::unique_ptr<KubeAccess>> AccessOf(const Flags& flags, const Clock& clock) {
+  if (!flags.kubeconfig.empty()) {
+    return KubeconfigAccess(flags.kubeconfig, flags.kube_context, clock);
+  }
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  return InClusterAccess(
+      {.host = variable("KUBERNETES_SERVICE_HOST"), .port = variable("KUBERNETES_SERVICE_PORT")},
+      clock);
+}
+
 // "127.0.0.1:0" -> "127.0.0.1:41237".
 std::string WithPort(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
@@ -106,6 +121,11 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Flags& flags) {
                     geteuid()));
   }
   std::unique_ptr<Agent> agent(new Agent(flags));
+  if (flags.feed_kubernetes) {
+    auto access = AccessOf(flags, agent->clock_);
+    if (!access.ok()) return access.status();
+    agent->kube_access_ = *std::move(access);
+  }
   ProbeOptions probe_options;
   probe_options.kernel.pin_dir = flags.pin_dir;
   auto probe = Probe::Start(probe_options, agent->started_);
@@ -148,6 +168,11 @@ absl::Status Agent::StartRecording() {
 
 void Agent::StartEdges() {
   std::vector<std::unique_ptr<WatchSource>> sources;
+  if (kube_access_ != nullptr) {
+    const bool own_pods_alone = flags_.settings.pod_scope == "endpointslices";
+    sources = ApiFeeds(own_pods_alone ? flags_.node_name : "", flags_.feed_probe_interval,
+                       *kube_access_, clock_);
+  }
   for (const std::string& path : flags_.feed_files) {
     sources.push_back(std::make_unique<FileFeed>(FileFeed::Options{.path = path}, clock_));
   }

@@ -74,6 +74,7 @@ class Agent {
   std::unique_ptr<PhantomServer> server_;
   std::unique_ptr<MetricsServer> metrics_;
   std::unique_ptr<EnvoyEdge> envoy_;
+  std::unique_ptr<KubeAccess> kube_access_;  // none: no feed from an API server
   std::unique_ptr<KubeEdge> kube_;
   std::thread core_;
 };

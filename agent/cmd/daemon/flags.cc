@@ -49,10 +49,20 @@ CLI::Option* AddDuration(CLI::App& app, const std::string& name, Nanos* out, Nan
 
 void AddFeedFlags(CLI::App& app, Flags& flags, std::vector<std::string>& feeds) {
   app.add_option("--feed", feeds,
-                 "Where pods, EndpointSlices and Nodes come from. file:PATH, once per kind: what "
-                 "`kubectl get KIND -A -o json --watch --output-watch-events` prints, followed as "
-                 "it grows. none: no pod is known")
-      ->option_text("file:PATH|none [none]");
+                 "Where pods, EndpointSlices and Nodes come from. kubernetes: the API server. "
+                 "file:PATH, once per kind: what `kubectl get KIND -A -o json --watch "
+                 "--output-watch-events` prints, followed as it grows. none: no pod is known")
+      ->option_text("kubernetes|file:PATH|none [none]");
+  app.add_option("--kubeconfig", flags.kubeconfig,
+                 "Which API server and as whom, for --feed=kubernetes. Without it: that of the "
+                 "cluster, with the service account of the agent's pod")
+      ->option_text("PATH [in-cluster]");
+  app.add_option("--kube_context", flags.kube_context, "The context of --kubeconfig to use")
+      ->option_text("NAME [its current-context]");
+  AddDuration(app, "--feed_probe_interval", &flags.feed_probe_interval,
+              std::chrono::milliseconds(100), "1s",
+              "How often the API server is asked for a sign of life beside a watch, and how long "
+              "its answer may take");
   app.add_option("--pod_scope", flags.settings.pod_scope,
                  "Which pods the feed tells of: all of the cluster, or those of this node beside "
                  "the EndpointSlices of the cluster")
@@ -183,14 +193,20 @@ std::string WhatContradicts(const Flags& flags) {
 std::string TakeFeeds(const std::vector<std::string>& feeds, Flags& flags) {
   constexpr std::string_view kFile = "file:";
   for (const std::string& feed : feeds) {
-    if (feed == "none") {
-      if (feeds.size() > 1) return "--feed: none excludes every other feed";
+    if (feed == "none" || feed == "kubernetes") {
+      if (feeds.size() > 1) return fmt::format("--feed: {} excludes every other feed", feed);
+      flags.feed_kubernetes = feed == "kubernetes";
     } else if (feed.starts_with(kFile) && feed.size() > kFile.size()) {
       flags.feed_files.push_back(feed.substr(kFile.size()));
     } else {
-      return fmt::format("--feed: {} is not a feed that this version can follow: file:PATH or none",
-                         feed);
+      return fmt::format("--feed: {} is no feed: kubernetes, file:PATH or none", feed);
     }
+  }
+  if (!flags.kubeconfig.empty() && !flags.feed_kubernetes) {
+    return "--kubeconfig: is of use with --feed=kubernetes alone";
+  }
+  if (!flags.kube_context.empty() && flags.kubeconfig.empty()) {
+    return "--kube_context: is the context of a --kubeconfig, and there is none";
   }
   return "";
 }

@@ -15,7 +15,11 @@
 namespace phantomd {
 
 struct Flags {
-  std::vector<std::string> feed_files;  // of --feed=file:PATH; empty: --feed=none
+  std::vector<std::string> feed_files;  // of --feed=file:PATH
+  bool feed_kubernetes = false;         // --feed=kubernetes; neither: --feed=none
+  std::string kubeconfig;               // empty: the service account of the agent's pod
+  std::string kube_context;             // of the kubeconfig; empty: its current one
+  Nanos feed_probe_interval = std::chrono::seconds(1);
   std::string node_name;
   std::vector<std::string> listen = {"unix:/run/phantomd/phantomd.sock"};
   std::string tls_cert, tls_key, tls_client_ca;

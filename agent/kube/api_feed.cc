@@ -1,0 +1,171 @@
+#include "agent/kube/api_feed.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <random>
+#include <utility>
+
+#include "agent/base/check.h"
+#include "agent/base/strings.h"
+#include "agent/kube/object_decoder.h"
+
+namespace phantomd {
+namespace {
+
+void* NewMulti() {
+  static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);  // once a process
+  PHANTOMD_CHECK(initialised == CURLE_OK);
+  CURLM* multi = curl_multi_init();
+  PHANTOMD_CHECK(multi != nullptr);
+  return multi;
+}
+
+std::string NameOf(const ApiObjects& objects, const KubeAccess& access) {
+  return fmt::format("{}s{}{} by {}", KindName(objects.feed),
+                     objects.field_selector.empty() ? "" : " with ", objects.field_selector,
+                     access.description());
+}
+
+// Any answer but that of something in between which has not reached the server.
+bool IsOfTheServer(int status) {
+  return status != 0 && status != 502 && status != 503 && status != 504;
+}
+
+}  // namespace
+
+ApiFeed::ApiFeed(ApiFeedOptions options, KubeAccess& access, const Clock& clock,
+                 std::function<double()> random)
+    : options_(std::move(options)),
+      access_(access),
+      clock_(clock),
+      watch_(options_.list_watch, NameOf(options_.list_watch.objects, access), std::move(random)),
+      multi_(NewMulti()) {}
+
+ApiFeed::~ApiFeed() {
+  probe_.reset();
+  exchange_.reset();
+  curl_multi_cleanup(multi_);
+}
+
+bool ApiFeed::Step(std::vector<Input>& out) {
+  out_ = &out;
+  has_read_ = false;
+  Ask();
+  Perform();
+  Probe();
+  if (!watch_.Tick(clock_.Now(), out)) HangUp("");
+  out_ = nullptr;
+  return has_read_;
+}
+
+void ApiFeed::Ask() {
+  if (exchange_ != nullptr) return;
+  if (!request_.has_value()) {
+    request_ = watch_.TakeRequest(clock_.Now());
+    if (request_.has_value() && request_->fresh_token) access_.Refused();
+  }
+  if (!request_.has_value()) return;
+  absl::StatusOr<std::optional<KubeEndpoint>> endpoint = access_.Get();
+  if (!endpoint.ok()) {
+    HangUp(FromAbsl(endpoint.status().message()));
+    return;
+  }
+  if (!endpoint->has_value()) return;
+  endpoint_ = **std::move(endpoint);
+  ApiExchange::Reader& reader = *this;
+  exchange_ = std::make_unique<ApiExchange>(multi_, endpoint_, request_->path, request_->accept,
+                                            std::exchange(new_connection_, false), reader);
+  request_.reset();
+}
+
+bool ApiFeed::OnHead(const ApiAnswer& answer) {
+  has_read_ = true;
+  return watch_.OnHead(clock_.Now(), answer, *out_);
+}
+
+bool ApiFeed::OnBody(std::string_view bytes) {
+  has_read_ = true;
+  return watch_.OnBody(clock_.Now(), bytes, *out_);
+}
+
+void ApiFeed::Perform() {
+  int running = 0;
+  PHANTOMD_CHECK(curl_multi_perform(multi_, &running) == CURLM_OK);
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    const int code = message->data.result;  // the message does not outlive the handle
+    if (exchange_ != nullptr && exchange_->Is(message->easy_handle)) {
+      Ended(code);
+    } else {
+      ProbeEnded(code);
+    }
+  }
+}
+
+void ApiFeed::Ended(int curl_code) {
+  const std::string trouble = exchange_->Trouble(curl_code);
+  if (ApiExchange::IsAnotherServer(curl_code)) access_.Refused();
+  has_read_ = true;
+  HangUp(trouble);
+  new_connection_ = !trouble.empty();
+}
+
+void ApiFeed::HangUp(std::string_view trouble) {
+  exchange_.reset();
+  request_.reset();
+  new_connection_ = true;
+  watch_.OnEnd(clock_.Now(), trouble, *out_);
+}
+
+void ApiFeed::ProbeEnded(int curl_code) {
+  const bool on_the_watch =
+      exchange_ != nullptr &&
+      (!exchange_->is_multiplexed() || exchange_->local_port() == probe_->local_port());
+  const bool answered = curl_code == CURLE_OK && on_the_watch && IsOfTheServer(probe_->status());
+  probe_.reset();
+  watch_.OnProbe(clock_.Now(), answered, *out_);
+}
+
+void ApiFeed::Probe() {
+  if (!watch_.watching()) {
+    probe_.reset();
+    return;
+  }
+  const BootTime now = clock_.Now();
+  const Nanos since = now - probe_begun_;
+  if (probe_ == nullptr) {
+    if (since < options_.probe_interval) return;
+    probe_ = std::make_unique<ApiExchange>(multi_, endpoint_, "/livez", "*/*", false, ignore_);
+    probe_begun_ = now;
+    probe_is_late_ = false;
+  } else if (since >= options_.patience) {
+    probe_.reset();
+    HangUp(fmt::format("the server has not answered for {} s",
+                       std::chrono::floor<std::chrono::seconds>(since).count()));
+  } else if (since >= options_.probe_interval && !std::exchange(probe_is_late_, true)) {
+    watch_.OnProbe(now, false, *out_);
+  }
+}
+
+std::vector<std::unique_ptr<WatchSource>> ApiFeeds(const std::string& node_name,
+                                                   Nanos probe_interval, KubeAccess& access,
+                                                   const Clock& clock) {
+  std::vector<std::unique_ptr<WatchSource>> out;
+  for (const Feed feed : {Feed::kPods, Feed::kSlices, Feed::kNodes}) {
+    ApiFeedOptions options;
+    options.probe_interval = probe_interval;
+    options.list_watch.objects.feed = feed;
+    if (feed == Feed::kPods && !node_name.empty()) {
+      options.list_watch.objects.field_selector = "spec.nodeName=" + node_name;
+    }
+    auto random = [engine = std::mt19937(std::random_device()())]() mutable {
+      return std::uniform_real_distribution<double>(0, 1)(engine);
+    };
+    out.push_back(std::make_unique<ApiFeed>(std::move(options), access, clock, std::move(random)));
+  }
+  return out;
+}
+
+}  // namespace phantomd

@@ -1,0 +1,278 @@
+// A feed over real connections to a server that does what the test says.
+#include "agent/kube/api_feed.h"
+
+#include <poll.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "tests/kube/api_json.h"
+#include "tests/kube/fake_api_server.h"
+#include "tests/kube/feed_fixture.h"
+
+namespace phantomd {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using namespace testing::api;
+using Words = std::vector<std::string>;
+using End = FakeApiAnswer::End;
+
+constexpr auto kLong = std::chrono::seconds(60);  // only ever reached by a failure
+
+// An access that the test holds in its hands.
+class HandedAccess : public KubeAccess {
+ public:
+  absl::StatusOr<std::optional<KubeEndpoint>> Get() override { return answer; }
+  void Refused() override { ++refused; }
+  const std::string& description() const override { return description_; }
+
+  absl::StatusOr<std::optional<KubeEndpoint>> answer = std::optional<KubeEndpoint>();
+  int refused = 0;
+
+ private:
+  const std::string description_ = "test";
+};
+
+bool IsWatch(const FakeApiRequest& request) {
+  return request.path.find("watch=1") != std::string::npos;
+}
+bool IsProbe(const FakeApiRequest& request) { return request.path == "/livez"; }
+
+class ApiFeedTest : public ::testing::Test {
+ protected:
+  static ApiFeedOptions Quick() {
+    ApiFeedOptions options;
+    options.list_watch.objects.feed = Feed::kPods;
+    options.list_watch.watch_list = false;
+    options.list_watch.settle = std::chrono::milliseconds(20);
+    options.probe_interval = std::chrono::milliseconds(50);
+    return options;
+  }
+  void Start(FakeApiServer::Handler handler, ApiFeedOptions options = Quick()) {
+    server_ = std::make_unique<FakeApiServer>(std::move(handler));
+    access_.answer = KubeEndpoint{.server = server_->url()};
+    Follow(std::move(options));
+  }
+  void Follow(ApiFeedOptions options = Quick()) {
+    feed_ = std::make_unique<ApiFeed>(std::move(options), access_, clock_, [] { return 0.0; });
+  }
+  // An ordinary server: one pod, then a watch that stays open, and probes that are answered.
+  static FakeApiAnswer Ordinary(const FakeApiRequest& request) {
+    if (IsProbe(request)) return FakeApiAnswer::Json(200, "ok");
+    if (IsWatch(request)) return FakeApiAnswer::Watch();
+    return FakeApiAnswer::Json(200, List(10, Pod(1, 5)));
+  }
+
+  // Steps until it holds; false: it never did.
+  template <typename Condition>
+  bool Until(Condition holds) {
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (!holds()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::vector<Input> out;
+      const bool more = feed_->Step(out);
+      for (const std::string& word : testing::Words(out)) {
+        // When it was broken is a matter of the moment.
+        told_.push_back(word.substr(0, word.find('@')));
+      }
+      if (!more) poll(nullptr, 0, 1);
+    }
+    return true;
+  }
+  bool UntilTold(const std::string& word) {
+    return Until([&] { return !told_.empty() && told_.back() == word; });
+  }
+  int Asked(bool (*what)(const FakeApiRequest&)) const {
+    int out = 0;
+    for (const FakeApiRequest& request : server_->asked()) out += what(request);
+    return out;
+  }
+
+  SystemClock clock_;
+  HandedAccess access_;
+  std::unique_ptr<FakeApiServer> server_;
+  std::unique_ptr<ApiFeed> feed_;
+  Words told_;
+};
+
+TEST_F(ApiFeedTest, ListsAndWatches) {
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+  EXPECT_THAT(told_, ElementsAre("u1", "synced"));
+  server_->Push(Added(2, 11) + Deleted(1, 12).substr(0, 9));
+  ASSERT_TRUE(UntilTold("u2"));
+  server_->Push(Deleted(1, 12).substr(9));
+  ASSERT_TRUE(UntilTold("-u1"));
+  EXPECT_TRUE(feed_->stats().synced);
+  EXPECT_EQ(feed_->stats().objects, 1u);
+  EXPECT_EQ(feed_->stats().last_error, "");
+}
+
+TEST_F(ApiFeedTest, SaysWhoItIsAndWhatItReads) {
+  Start(Ordinary);
+  access_.answer = KubeEndpoint{.server = server_->url(), .token = Secret("open sesame")};
+  ASSERT_TRUE(UntilTold("synced"));
+  const std::string head = server_->asked().front().head;
+  EXPECT_THAT(head, HasSubstr("Authorization: Bearer open sesame\r\n"));
+  EXPECT_THAT(head, HasSubstr("Accept: application/vnd.kubernetes.protobuf, application/json\r\n"));
+  EXPECT_THAT(head, HasSubstr("User-Agent: phantomd/"));
+}
+
+TEST_F(ApiFeedTest, ARefusedTokenIsReadAgainAtOnce) {
+  Start([](const FakeApiRequest& request) {
+    const bool fresh = request.head.find("Bearer fresh") != std::string::npos;
+    return fresh ? Ordinary(request)
+                 : FakeApiAnswer::Json(401, Status(401, "Unauthorized", "Unauthorized"));
+  });
+  access_.answer = KubeEndpoint{.server = server_->url(), .token = Secret("stale")};
+  ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); }));
+  EXPECT_THAT(feed_->stats().last_error, HasSubstr("HTTP status 401: Unauthorized"));
+  EXPECT_THAT(feed_->stats().last_error, Not(HasSubstr("stale")));
+  access_.answer = KubeEndpoint{.server = server_->url(), .token = Secret("fresh")};
+  ASSERT_TRUE(UntilTold("synced"));
+  EXPECT_EQ(access_.refused, 1);
+}
+
+TEST_F(ApiFeedTest, WaitsForAnAccessAndNamesWhatIsMissing) {
+  Start(Ordinary);
+  const auto known = access_.answer;
+  access_.answer = std::optional<KubeEndpoint>();  // an exec plugin runs
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Until([n = 0]() mutable { return n++ == 1; }));
+  EXPECT_THAT(server_->asked(), IsEmpty());
+  access_.answer = absl::NotFoundError("/var/token: no such file");
+  ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); }));
+  EXPECT_EQ(feed_->stats().last_error, "pods by test: /var/token: no such file");
+  access_.answer = known;
+  ASSERT_TRUE(UntilTold("synced"));
+}
+
+TEST_F(ApiFeedTest, AServerThatStandsStillBreaksTheFeedUntilItGoesOn) {
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+  ASSERT_TRUE(Until([&] { return Asked(IsProbe) >= 2; }));
+  server_->Stop();
+  ASSERT_TRUE(UntilTold("broken"));
+  EXPECT_FALSE(feed_->stats().synced);
+  server_->Push(Added(2, 11));
+  server_->Resume();
+  ASSERT_TRUE(UntilTold("synced"));
+  EXPECT_THAT(told_, ElementsAre("u1", "synced", "broken", "u2", "synced"));
+  EXPECT_EQ(Asked(IsWatch), 1);
+}
+
+TEST_F(ApiFeedTest, AServerThatNeverGoesOnIsLeft) {
+  ApiFeedOptions options = Quick();
+  options.patience = std::chrono::milliseconds(200);
+  std::atomic<bool> deaf = false;
+  Start(
+      [&](const FakeApiRequest& request) {
+        FakeApiAnswer answer = Ordinary(request);
+        if (IsProbe(request) && deaf) answer = {"", End::kOpen};
+        return answer;
+      },
+      options);
+  ASSERT_TRUE(UntilTold("synced"));
+  deaf = true;
+  ASSERT_TRUE(Until([&] { return Asked(IsWatch) == 2; }));
+  EXPECT_THAT(feed_->stats().last_error, HasSubstr("pods by test: the server has not answered"));
+  deaf = false;
+  ASSERT_TRUE(UntilTold("synced"));
+  EXPECT_THAT(told_, ElementsAre("u1", "synced", "broken", "synced"));
+}
+
+// Something in between that answers in the server's place proves nothing about it.
+TEST_F(ApiFeedTest, AGatewaysErrorIsNoSignOfLife) {
+  std::atomic<int> status = 200;
+  Start([&](const FakeApiRequest& request) {
+    return IsProbe(request) ? FakeApiAnswer::Json(status, "") : Ordinary(request);
+  });
+  ASSERT_TRUE(UntilTold("synced"));
+  for (const int broken : {502, 503, 504}) {
+    status = broken;
+    ASSERT_TRUE(UntilTold("broken")) << broken;
+    status = 403;  // the server itself, though it does not like the question
+    ASSERT_TRUE(UntilTold("synced")) << broken;
+  }
+}
+
+TEST_F(ApiFeedTest, AWatchThatBreaksGoesOnWhereItWas) {
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+  server_->Push(Added(2, 11));
+  ASSERT_TRUE(UntilTold("u2"));
+  server_->EndOpen(End::kReset);
+  ASSERT_TRUE(UntilTold("broken"));
+  ASSERT_TRUE(UntilTold("synced"));
+  EXPECT_EQ(Asked(IsWatch), 2);
+  EXPECT_THAT(server_->asked(),
+              Contains(::testing::Field(&FakeApiRequest::path, HasSubstr("resourceVersion=11"))));
+  EXPECT_EQ(feed_->stats().relists, 0u);
+}
+
+TEST_F(ApiFeedTest, AWatchThatEndsWellGoesOnWithoutABreak) {
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+  // A watch that ends as soon as it began is not asked again at once.
+  ASSERT_TRUE(Until([&] { return Asked(IsProbe) >= 3; }));
+  server_->EndOpen(End::kClose);
+  ASSERT_TRUE(Until([&] { return Asked(IsWatch) == 2; }));
+  EXPECT_THAT(told_, ElementsAre("u1", "synced"));
+}
+
+TEST_F(ApiFeedTest, NobodyThereIsNamed) {
+  access_.answer = KubeEndpoint{.server = "http://127.0.0.1:1"};
+  Follow();
+  ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); }));
+  EXPECT_THAT(feed_->stats().last_error, HasSubstr("127.0.0.1 port 1"));
+  EXPECT_THAT(told_, IsEmpty());
+}
+
+// Whatever part of an answer comes: the feed claims nothing that it does not know.
+TEST_F(ApiFeedTest, AnAnswerCutAtAnyByteIsNoList) {
+  const std::string whole = FakeApiAnswer::Json(200, List(10, Pod(1, 5) + "," + Pod(2, 6))).bytes;
+  std::atomic<size_t> length = 0;
+  Start([&](const FakeApiRequest&) {
+    return FakeApiAnswer{whole.substr(0, length), length % 2 == 0 ? End::kClose : End::kReset};
+  });
+  for (; length < whole.size(); ++length) {
+    told_.clear();
+    Follow();
+    ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); })) << length;
+    EXPECT_FALSE(feed_->stats().synced) << length;
+    EXPECT_THAT(told_, Not(Contains("synced"))) << length;
+  }
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+}
+
+TEST_F(ApiFeedTest, AServerThatAsksForTimeGetsIt) {
+  Start([](const FakeApiRequest&) {
+    return FakeApiAnswer::Json(429, Status(429, "TooManyRequests", "later"), "Retry-After: 7\r\n");
+  });
+  ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); }));
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
+  ASSERT_TRUE(Until([&] { return std::chrono::steady_clock::now() > end; }));
+  EXPECT_EQ(server_->asked().size(), 1u);
+}
+
+TEST_F(ApiFeedTest, OneFeedForEachKind) {
+  const auto cluster = ApiFeeds("", std::chrono::seconds(1), access_, clock_);
+  Words sources;
+  for (const auto& feed : cluster) sources.push_back(feed->stats().source);
+  EXPECT_THAT(sources, ElementsAre("pods by test", "endpointslices by test", "nodes by test"));
+  const auto own = ApiFeeds("node-a", std::chrono::seconds(1), access_, clock_);
+  EXPECT_EQ(own[0]->stats().source, "pods with spec.nodeName=node-a by test");
+}
+
+}  // namespace
+}  // namespace phantomd
