@@ -1,10 +1,8 @@
 // EnvoyEdge and a real Envoy: bootstrap file, identity, belief, and a withdrawal by EDS.
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,20 +46,6 @@ class RealEnvoyTest : public testing::TemporaryFolder {
     }
   }
 
-  // A port that was free a moment ago: Envoy takes no port of the system's choice that we could
-  // read from a bootstrap.
-  static uint16_t FreePort() {
-    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in bound{};
-    bound.sin_family = AF_INET;
-    bound.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(bound);
-    EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&bound), size), 0);
-    EXPECT_EQ(getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size), 0);
-    close(fd);
-    return ntohs(bound.sin_port);
-  }
-
   void WriteEndpoints(const std::vector<std::string>& addresses) {
     std::string endpoints;
     for (const std::string& address : addresses) {
@@ -102,7 +86,7 @@ static_resources:
     connect_timeout: 1s
     eds_cluster_config: {{eds_config: {{path_config_source: {{path: {}/eds.json}}}}}}
 )",
-        FreePort(), kCluster, kCluster, path());
+        testing::FreePort(), kCluster, kCluster, path());
   }
 
   pid_t pid_ = -1;

@@ -7,6 +7,15 @@
 
 namespace phantomd::testing {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // as GCC says it
+inline constexpr bool kSanitized = true;
+#elif defined(__has_feature)  // as clang does
+inline constexpr bool kSanitized =
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 inline uint64_t SeedsOr(uint64_t usual) {
   const char* wanted = std::getenv("PHANTOMD_SEEDS");
   return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
@@ -14,11 +23,6 @@ inline uint64_t SeedsOr(uint64_t usual) {
 
 // For scenes that are slow in a sanitizer's build, which is unoptimised and takes some twenty times
 // as long: it tries a tenth, and what it looks for does not hide in one seed of ten.
-inline uint64_t Seeds(uint64_t usual) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  usual /= 10;
-#endif
-  return SeedsOr(usual);
-}
+inline uint64_t Seeds(uint64_t usual) { return SeedsOr(kSanitized ? usual / 10 : usual); }
 
 }  // namespace phantomd::testing

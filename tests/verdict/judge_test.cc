@@ -1,81 +1,10 @@
-// Judge over a real Lifecycle and Belief: it reads the right facts, names who held the address when
-// the outcome came, and allocates nothing for a LIVE attempt.
-#include <gtest/gtest.h>
-
-#include "agent/verdict/verdict.h"
+// Judge over a real Lifecycle and Belief: it reads the right facts, and names who held the address
+// when the outcome came.
 #include "fmt/format.h"
-#include "tests/testing/allocation_count.h"
-#include "tests/testing/scene.h"
+#include "tests/verdict/judge_fixture.h"
 
 namespace phantomd::testing {
 namespace {
-
-class JudgeTest : public ::testing::Test {
- protected:
-  static Lifecycle::Options Options(const Scene& scene) {
-    return {.feed_delay = scene.header.settings.feed_delay,
-            .typical_delay = scene.header.settings.typical_delay,
-            .clock_error = scene.header.settings.clock_error};
-  }
-  JudgeTest() : lifecycle(Options(scene), scene.header.offset) {}
-
-  void Learn() {
-    for (const Scene::Event& event : scene.Events()) {
-      const BootTime at = event.input.observed;
-      if (auto* pod = std::get_if<PodChange>(&event.input.value)) lifecycle.Apply(*pod, at);
-      if (auto* slice = std::get_if<SliceChange>(&event.input.value)) lifecycle.Apply(*slice, at);
-      if (auto* feed = std::get_if<FeedChange>(&event.input.value)) lifecycle.Apply(*feed, at);
-      if (auto* end = std::get_if<PodEnd>(&event.input.value)) lifecycle.Apply(*end, at);
-      if (auto* s = std::get_if<BeliefSnapshot>(&event.input.value)) belief.Apply(*s);
-    }
-  }
-  static Attempt To(const char* ip, double syn, double end, Outcome outcome) {
-    Attempt attempt;
-    attempt.initiator = Initiator::kProxy;
-    attempt.destination = {Ip(ip), Scene::kPort};
-    attempt.started = Seconds(syn);
-    attempt.ended = Seconds(end);
-    attempt.outcome = outcome;
-    return attempt;
-  }
-  Judgement Decide(const Attempt& attempt) {
-    return Judge(attempt, Scene::ProxyIdOf("webapp"), lifecycle, belief, {});
-  }
-
-  Scene scene;
-  Lifecycle lifecycle;
-  Belief belief;
-};
-
-// More pods than the index keeps composed names of: each is judged for the first time.
-TEST_F(JudgeTest, ALiveAttemptAllocatesNothingHoweverManyPodsThereAre) {
-  constexpr int kPods = 5'000;
-  std::vector<std::string> names, ips;
-  scene.At(1).Synced();
-  for (int i = 0; i < kPods; ++i) {
-    names.push_back(fmt::format("pod-{}", i));
-    ips.push_back(fmt::format("10.0.{}.{}", i / 250, i % 250 + 1));
-    scene.Runs({names.back(), ips.back()});
-  }
-  scene.Slice("catalog", names);
-  scene.At(2).Polled("webapp", {{"catalog", ips}});
-  scene.At(30).Polled("webapp", {{"catalog", ips}});
-  Learn();
-  const ProxyId proxy = Scene::ProxyIdOf("webapp");
-  std::vector<Attempt> attempts;
-  for (const std::string& ip : ips) {
-    attempts.push_back(To(ip.c_str(), 10, 10.001, Outcome::kEstablished));
-  }
-  int live = 0;
-  const uint64_t before = Allocations();
-  for (const Attempt& attempt : attempts) {
-    const Verdict verdict = Judge(attempt, proxy, lifecycle, belief, {}).verdict;
-    live +=
-        verdict.destination == DestinationClass::kLive && verdict.certainty == Certainty::kCertain;
-  }
-  EXPECT_EQ(Allocations(), before);
-  EXPECT_EQ(live, kPods);
-}
 
 // The client may have resolved it for a pod that was gone before the agent's first list, at 1 s.
 TEST_F(JudgeTest, WhatAClientNamesWithinHalfAMinuteOfTheFirstListIsNotCertain) {
