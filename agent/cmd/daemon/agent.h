@@ -19,6 +19,7 @@
 #include "agent/cmd/daemon/core_loop.h"
 #include "agent/cmd/daemon/flags.h"
 #include "agent/envoy/envoy_edge.h"
+#include "agent/kube/kube_access.h"
 #include "agent/kube/kube_edge.h"
 #include "agent/recording/recording_sink.h"
 #include "agent/recording/writer_thread.h"
