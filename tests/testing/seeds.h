@@ -22,7 +22,7 @@ inline uint64_t SeedsOr(uint64_t usual) {
 }
 
 // For scenes that are slow in a sanitizer's build, which is unoptimised and takes some twenty times
-// as long: it tries a tenth, and what it looks for does not hide in one seed of ten.
-inline uint64_t Seeds(uint64_t usual) { return SeedsOr(kSanitized ? usual / 10 : usual); }
+// as long: it tries a twentieth, and what it looks for does not hide in one seed of twenty.
+inline uint64_t Seeds(uint64_t usual) { return SeedsOr(kSanitized ? usual / 20 : usual); }
 
 }  // namespace phantomd::testing
