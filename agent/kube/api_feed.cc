@@ -108,8 +108,9 @@ void ApiFeed::Ended(int curl_code) {
   const std::string trouble = exchange_->Trouble(curl_code);
   if (ApiExchange::IsAnotherServer(curl_code)) access_.Refused();
   has_read_ = true;
-  HangUp(trouble);
+  exchange_.reset();
   new_connection_ = !trouble.empty();
+  watch_.OnEnd(clock_.Now(), trouble, *out_);
 }
 
 void ApiFeed::HangUp(std::string_view trouble) {

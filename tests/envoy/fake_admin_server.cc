@@ -1,6 +1,5 @@
 #include "tests/envoy/fake_admin_server.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "agent/base/check.h"
+#include "tests/base/loopback.h"
 
 namespace phantomd {
 
@@ -21,15 +21,9 @@ FakeReply FakeReply::Ok(std::string_view body) {
 FakeAdminServer::FakeAdminServer(std::function<FakeReply(const std::string&)> answer)
     : answer_(std::move(answer)) {
   stop_ = eventfd(0, EFD_CLOEXEC);
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in bound{};
-  bound.sin_family = AF_INET;
-  bound.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  PHANTOMD_CHECK(bind(listener_, reinterpret_cast<sockaddr*>(&bound), sizeof(bound)) == 0);
-  PHANTOMD_CHECK(listen(listener_, 64) == 0);
-  socklen_t size = sizeof(bound);
-  PHANTOMD_CHECK(getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &size) == 0);
-  address_ = {IpAddr::V4(127, 0, 0, 1), ntohs(bound.sin_port)};
+  uint16_t port = 0;
+  listener_ = testing::ListenOnLoopback(&port);
+  address_ = {IpAddr::V4(127, 0, 0, 1), port};
   acceptor_ = std::thread([this] { Accept(); });
 }
 

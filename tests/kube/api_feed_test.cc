@@ -61,7 +61,8 @@ TEST_F(ApiFeedTest, WaitsForAnAccessAndNamesWhatIsMissing) {
   Start(Ordinary);
   const auto known = access_.answer;
   access_.answer = std::optional<KubeEndpoint>();  // an exec plugin runs
-  for (int i = 0; i < 20; ++i) ASSERT_TRUE(Until([n = 0]() mutable { return n++ == 1; }));
+  int steps = 0;
+  ASSERT_TRUE(Until([&] { return ++steps > 20; }));
   EXPECT_THAT(server_->asked(), IsEmpty());
   access_.answer = absl::NotFoundError("/var/token: no such file");
   ASSERT_TRUE(Until([&] { return !feed_->stats().last_error.empty(); }));

@@ -1,6 +1,5 @@
 #include "tests/kube/fake_api_server.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +9,7 @@
 #include <chrono>
 #include <utility>
 
-#include "agent/base/check.h"
+#include "tests/base/loopback.h"
 
 namespace phantomd {
 namespace {
@@ -49,15 +48,7 @@ FakeApiAnswer FakeApiAnswer::Watch() {
 }
 
 FakeApiServer::FakeApiServer(Handler handler) : handler_(std::move(handler)) {
-  listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in bound{};
-  bound.sin_family = AF_INET;
-  bound.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  PHANTOMD_CHECK(bind(listener_, reinterpret_cast<sockaddr*>(&bound), sizeof(bound)) == 0);
-  PHANTOMD_CHECK(listen(listener_, 64) == 0);
-  socklen_t size = sizeof(bound);
-  PHANTOMD_CHECK(getsockname(listener_, reinterpret_cast<sockaddr*>(&bound), &size) == 0);
-  port_ = ntohs(bound.sin_port);
+  listener_ = testing::ListenOnLoopback(&port_);
   acceptor_ = std::thread([this] { Accept(); });
 }
 
@@ -91,11 +82,6 @@ void FakeApiServer::EndOpen(FakeApiAnswer::End how) {
 std::vector<FakeApiRequest> FakeApiServer::asked() const {
   MutexLock lock(mutex_);
   return asked_;
-}
-
-int FakeApiServer::connections() const {
-  MutexLock lock(mutex_);
-  return static_cast<int>(connections_.size());
 }
 
 bool FakeApiServer::Rests() const {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <string>
@@ -54,7 +55,6 @@ class FakeApiServer {
   void Resume() { stopped_ = false; }
 
   std::vector<FakeApiRequest> asked() const PHANTOMD_EXCLUDES(mutex_);
-  int connections() const PHANTOMD_EXCLUDES(mutex_);  // that were ever made
 
  private:
   struct Open {
@@ -73,7 +73,7 @@ class FakeApiServer {
 
   const Handler handler_;
   int listener_ = -1;
-  int port_ = 0;
+  uint16_t port_ = 0;
   std::atomic<bool> over_ = false;
   std::atomic<bool> stopped_ = false;
   mutable Mutex mutex_;

@@ -1,14 +1,14 @@
 // The real Envoy that tests run, and a port for it.
 #pragma once
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+
+#include "tests/base/loopback.h"
 
 namespace phantomd::testing {
 
@@ -26,17 +26,11 @@ inline std::string EnvoyBinary() {
 }
 
 // A port that was free a moment ago: Envoy takes no port of the system's choice that we could read
-// from a bootstrap. 0: there is none.
+// from a bootstrap.
 inline uint16_t FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in bound{};
-  bound.sin_family = AF_INET;
-  bound.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(bound);
-  const bool known = bind(fd, reinterpret_cast<sockaddr*>(&bound), size) == 0 &&
-                     getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) == 0;
-  close(fd);
-  return known ? ntohs(bound.sin_port) : 0;
+  uint16_t port = 0;
+  close(ListenOnLoopback(&port));
+  return port;
 }
 
 }  // namespace phantomd::testing

@@ -162,6 +162,12 @@ std::string WhatIsNoText(int argc, const char* const* argv) {
 
 // What is wrong with the flags taken together; empty: nothing.
 std::string WhatContradicts(const Flags& flags) {
+  if (!flags.kubeconfig.empty() && !flags.feed_kubernetes) {
+    return "--kubeconfig: is of use with --feed=kubernetes alone";
+  }
+  if (!flags.kube_context.empty() && flags.kubeconfig.empty()) {
+    return "--kube_context: is the context of a --kubeconfig, and there is none";
+  }
   if (flags.tls_cert.empty() != flags.tls_key.empty()) {
     return "--tls_cert and --tls_key: TLS needs both a certificate and its key";
   }
@@ -201,12 +207,6 @@ std::string TakeFeeds(const std::vector<std::string>& feeds, Flags& flags) {
     } else {
       return fmt::format("--feed: {} is no feed: kubernetes, file:PATH or none", feed);
     }
-  }
-  if (!flags.kubeconfig.empty() && !flags.feed_kubernetes) {
-    return "--kubeconfig: is of use with --feed=kubernetes alone";
-  }
-  if (!flags.kube_context.empty() && flags.kubeconfig.empty()) {
-    return "--kube_context: is the context of a --kubeconfig, and there is none";
   }
   return "";
 }
