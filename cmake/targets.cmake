@@ -13,6 +13,10 @@ target_compile_options(phantomd_options INTERFACE -Wall -Wextra -Werror -Wno-mis
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 takes the empty state of a std::optional for an uninitialised read; the sanitizers find the real ones.
   target_compile_options(phantomd_options INTERFACE -Wno-maybe-uninitialized)
+  if(CMAKE_UNITY_BUILD)
+    # It takes the sources that a unity file includes for headers, in which such types would be a mistake.
+    target_compile_options(phantomd_options INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(phantomd_options INTERFACE -Wthread-safety)
@@ -27,8 +31,9 @@ set(PHANTOMD_TEST_OPTIONS "" CACHE STRING "Compile options for the tests' own so
 
 option(PHANTOMD_FUZZ "Make the fuzzers' programs; needs clang and fuzzer-no-link among the sanitizers" OFF)
 
-# The builds that make programs share two precompiled headers, which halves them; the thread-safety build has none, so
-# that a file of the product which forgets an include does not compile there. ccache keeps objects made with one only
+# The builds that make programs compile sources eight at a time (CMAKE_UNITY_BUILD) and share two precompiled headers;
+# each halves the time. The thread-safety build does neither, so that a file of the product which forgets an include does
+# not compile there. ccache keeps objects made with one only
 # if told so.
 option(PHANTOMD_PRECOMPILED_HEADERS "Share precompiled headers of the libraries' and GoogleTest's headers" OFF)
 if(PHANTOMD_PRECOMPILED_HEADERS)

@@ -13,7 +13,7 @@ namespace phantomd {
 namespace {
 
 constexpr size_t kMaxRefusal = 64 << 10;
-constexpr char kProtobuf[] = "application/vnd.kubernetes.protobuf, application/json";
+constexpr char kProtobufOrJson[] = "application/vnd.kubernetes.protobuf, application/json";
 constexpr char kJson[] = "application/json";
 
 // Versions are decimal numbers, by the API's promise since Kubernetes 1.35 and by etcd's revisions
@@ -57,8 +57,9 @@ std::optional<ApiRequest> ListWatch::TakeRequest(BootTime now) {
   answer_ = ApiAnswer();
   reader_.reset();
   refusal_.clear();
-  return ApiRequest{
-      .path = Path(), .accept = json_only_ ? kJson : kProtobuf, .fresh_token = token_refused_};
+  return ApiRequest{.path = Path(),
+                    .accept = json_only_ ? kJson : kProtobufOrJson,
+                    .fresh_token = token_refused_};
 }
 
 void ListWatch::StartOver(bool quorum) {

@@ -26,23 +26,23 @@ namespace fs = std::filesystem;
 constexpr char kLayoutPrefix[] = "layout";
 constexpr char kNew[] = "-new";
 
-absl::Status Failure(const std::string& path, int error) {
+absl::Status PinFailure(const std::string& path, int error) {
   return absl::FailedPreconditionError(fmt::format("{}: {}", path, std::strerror(error)));
 }
 
 absl::Status MakeDirectory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return Failure(path, errno);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return PinFailure(path, errno);
   return absl::OkStatus();
 }
 
 // The descriptor that holds the lock.
 absl::StatusOr<int> Lock(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return Failure(path, errno);
+  if (fd < 0) return PinFailure(path, errno);
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
   const int error = errno;
   close(fd);
-  if (error != EWOULDBLOCK) return Failure(path, error);
+  if (error != EWOULDBLOCK) return PinFailure(path, error);
   return absl::FailedPreconditionError(fmt::format("{}: another phantomd uses it", path));
 }
 
@@ -60,7 +60,7 @@ bool IsLayout(const fs::path& path) { return path.filename().string().starts_wit
 absl::Status RemoveAll(const fs::path& path) {
   std::error_code error;
   fs::remove_all(path, error);
-  return error ? Failure(path, error.value()) : absl::OkStatus();
+  return error ? PinFailure(path, error.value()) : absl::OkStatus();
 }
 
 }  // namespace
@@ -80,7 +80,7 @@ absl::StatusOr<std::unique_ptr<PinDirectory>> PinDirectory::Open(const std::stri
   const bool exists = access(path.c_str(), F_OK) == 0;
   const std::string there = exists ? path : fs::path(path).parent_path().string();
   struct statfs file_system {};
-  if (statfs(there.c_str(), &file_system) != 0) return Failure(there, errno);
+  if (statfs(there.c_str(), &file_system) != 0) return PinFailure(there, errno);
   if (file_system.f_type != BPF_FS_MAGIC) {
     return absl::FailedPreconditionError(
         fmt::format("{}: not on a BPF file system (mount -t bpf bpf /sys/fs/bpf)", path));
@@ -108,13 +108,13 @@ absl::Status PinDirectory::PinBeside(bpf_link* link, const std::string& hook) {
   const std::string name = layout_ + "/links/" + hook + kNew;
   unlink(name.c_str());  // of an agent that did not come to replace anything
   const int error = bpf_link__pin(link, name.c_str());
-  return error == 0 ? absl::OkStatus() : Failure(name, -error);
+  return error == 0 ? absl::OkStatus() : PinFailure(name, -error);
 }
 
 absl::Status PinDirectory::Replace(const std::vector<std::string>& hooks) {
   for (const std::string& hook : hooks) {
     const std::string name = layout_ + "/links/" + hook;
-    if (rename((name + kNew).c_str(), name.c_str()) != 0) return Failure(name, errno);
+    if (rename((name + kNew).c_str(), name.c_str()) != 0) return PinFailure(name, errno);
   }
   for (const fs::path& link : EntriesOf(layout_ + "/links")) {
     const std::string name = link.filename();
@@ -137,7 +137,8 @@ absl::Status PinDirectory::Remove(const std::string& path) {
     if (absl::Status status = RemoveAll(entry); !status.ok()) out = status;
   }
   // Somebody else's entries, or a mount point, keep it.
-  if (rmdir(path.c_str()) != 0 && errno != ENOTEMPTY && errno != EBUSY) out = Failure(path, errno);
+  if (rmdir(path.c_str()) != 0 && errno != ENOTEMPTY && errno != EBUSY)
+    out = PinFailure(path, errno);
   close(*lock);
   return out;
 }

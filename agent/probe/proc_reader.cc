@@ -11,19 +11,11 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
-#include <cstring>
+
+#include "agent/probe/file_failure.h"
 
 namespace phantomd {
 namespace {
-
-absl::Status Failure(const std::string& path, int error) {
-  const std::string text = fmt::format("{}: {}", path, std::strerror(error));
-  if (error == EACCES || error == EPERM) return absl::PermissionDeniedError(text);
-  if (error == EMFILE || error == ENFILE || error == ENOMEM) {
-    return absl::ResourceExhaustedError(text);  // which says nothing about the process
-  }
-  return absl::NotFoundError(text);
-}
 
 absl::Status Malformed(const std::string& path) {
   return absl::DataLossError(fmt::format("{}: not in the known form", path));
@@ -72,7 +64,7 @@ std::string ProcReader::PathFor(uint32_t pid, const std::string& file) const {
 absl::StatusOr<uint32_t> ProcReader::NumberIn(const std::string& path) {
   // The file is another process's choice: a pipe must not hold up the reader.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return Failure(path, errno);
+  if (fd < 0) return FileFailure(path, errno);
   char text[32];
   struct stat status {};
   const bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
@@ -92,7 +84,7 @@ absl::StatusOr<std::vector<uint32_t>> ProcReader::ProcessIds() const {
 absl::StatusOr<std::vector<uint32_t>> ProcReader::NumbersIn(const std::string& path, size_t limit) {
   std::vector<uint32_t> out;
   DIR* directory = opendir(path.c_str());
-  if (directory == nullptr) return Failure(path, errno);
+  if (directory == nullptr) return FileFailure(path, errno);
   errno = 0;
   while (const dirent* entry = out.size() < limit ? readdir(directory) : nullptr) {
     uint32_t number = 0;
@@ -100,21 +92,21 @@ absl::StatusOr<std::vector<uint32_t>> ProcReader::NumbersIn(const std::string& p
   }
   const int error = errno;
   closedir(directory);
-  if (error != 0) return Failure(path, error);
+  if (error != 0) return FileFailure(path, error);
   return out;
 }
 
 absl::StatusOr<std::string> ProcReader::ReadAll(uint32_t pid, std::string_view entry) const {
   const std::string path = PathOf(pid, entry);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Failure(path, errno);
+  if (fd < 0) return FileFailure(path, errno);
   std::string out;
   char buffer[4096];
   ssize_t size = 0;
   while ((size = read(fd, buffer, sizeof(buffer))) > 0) out.append(buffer, size);
   const int error = errno;
   close(fd);
-  if (size < 0) return Failure(path, error);
+  if (size < 0) return FileFailure(path, error);
   return out;
 }
 
@@ -122,7 +114,7 @@ absl::StatusOr<std::string> ProcReader::Executable(uint32_t pid) const {
   const std::string path = PathOf(pid, "exe");
   char target[4096];
   const ssize_t size = readlink(path.c_str(), target, sizeof(target));
-  if (size < 0) return Failure(path, errno);
+  if (size < 0) return FileFailure(path, errno);
   std::string out(target, size);
   constexpr std::string_view kDeleted = " (deleted)";
   if (out.size() > kDeleted.size() &&
@@ -135,7 +127,7 @@ absl::StatusOr<std::string> ProcReader::Executable(uint32_t pid) const {
 absl::StatusOr<uint64_t> ProcReader::ExecutableSize(uint32_t pid) const {
   const std::string path = PathOf(pid, "exe");
   struct stat status {};
-  if (stat(path.c_str(), &status) != 0) return Failure(path, errno);
+  if (stat(path.c_str(), &status) != 0) return FileFailure(path, errno);
   return status.st_size;
 }
 

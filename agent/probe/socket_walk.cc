@@ -24,7 +24,7 @@ int BeginIn(int netns, int link) {
   return fd < 0 ? -errno : fd;
 }
 
-absl::Status Failure(const std::string& netns_path, int error) {
+absl::Status WalkFailure(const std::string& netns_path, int error) {
   const std::string text =
       fmt::format("cannot walk the sockets of {}: {}", netns_path, std::strerror(error));
   if (error == ENOENT || error == ESRCH) return absl::NotFoundError(text);
@@ -36,9 +36,9 @@ absl::Status Failure(const std::string& netns_path, int error) {
 absl::StatusOr<std::vector<socket_record>> WalkSockets(const bpf_program* walker,
                                                        const std::string& netns_path) {
   const BpfLink link(bpf_program__attach_iter(walker, nullptr));
-  if (link == nullptr) return Failure(netns_path, errno);
+  if (link == nullptr) return WalkFailure(netns_path, errno);
   const int netns = open(netns_path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (netns < 0) return Failure(netns_path, errno);
+  if (netns < 0) return WalkFailure(netns_path, errno);
   int iterator = -EAGAIN;
   try {
     std::thread([&] { iterator = BeginIn(netns, bpf_link__fd(link.get())); }).join();
@@ -46,11 +46,11 @@ absl::StatusOr<std::vector<socket_record>> WalkSockets(const bpf_program* walker
     iterator = -error.code().value();
   }
   close(netns);
-  if (iterator < 0) return Failure(netns_path, -iterator);
+  if (iterator < 0) return WalkFailure(netns_path, -iterator);
   std::vector<socket_record> out;
   const int error = ReadIterator<socket_record>(
       iterator, [&](const socket_record& record) { out.push_back(record); });
-  if (error != 0) return Failure(netns_path, error);
+  if (error != 0) return WalkFailure(netns_path, error);
   return out;
 }
 

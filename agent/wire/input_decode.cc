@@ -7,9 +7,6 @@ namespace {
 
 namespace v1 = phantom::v1;
 
-BootTime Boot(int64_t nanos) { return BootTime::FromNanos(nanos); }
-WallTime Wall(int64_t nanos) { return WallTime::FromNanos(nanos); }
-
 template <typename Field>
 std::vector<IpAddr> DecodeAddresses(const Field& field, const FieldPath& path,
                                     std::string_view name) {

@@ -14,6 +14,9 @@
 
 namespace phantomd {
 
+inline BootTime Boot(int64_t nanos) { return BootTime::FromNanos(nanos); }
+inline WallTime Wall(int64_t nanos) { return WallTime::FromNanos(nanos); }
+
 // Text for a proto3 string: `text` itself, with U+FFFD for every byte that is not part of UTF-8.
 std::string WireText(std::string_view text);
 

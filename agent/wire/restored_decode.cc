@@ -9,9 +9,6 @@ namespace {
 namespace v1 = phantom::v1;
 using V1 = v1::Restored;
 
-BootTime Boot(int64_t nanos) { return BootTime::FromNanos(nanos); }
-WallTime Wall(int64_t nanos) { return WallTime::FromNanos(nanos); }
-
 template <typename E, typename Field>
 std::map<E, uint64_t> DecodeCounts(const Field& field, const FieldPath& path, std::string_view name,
                                    bool (*is_valid)(int)) {

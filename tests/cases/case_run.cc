@@ -11,9 +11,6 @@
 namespace phantomd::testing {
 namespace {
 
-double Seconds(BootTime t) { return static_cast<double>(t.nanos()) / 1e9; }
-double Seconds(Nanos d) { return std::chrono::duration<double>(d).count(); }
-
 std::string Kind(const Connection& c) {
   std::string out(NameOf(c.destination_class));
   if (c.unknown_reason != UnknownReason::kUnspecified) {
@@ -66,13 +63,13 @@ std::string CaseRun::Windows(size_t rollout) const {
   for (const ProxyWindow& window : report_->rollouts.at(rollout).windows) {
     out += window.proxy_name;
     if (window.closed.is_set()) {
-      out += fmt::format(" closed {:.2f}+-{:.3f}", Seconds(window.closed),
-                         Seconds(window.closed_error));
+      out += fmt::format(" closed {:.2f}+-{:.3f}", InSeconds(window.closed - BootTime()),
+                         InSeconds(window.closed_error));
     } else {
       out += " open";
     }
     if (window.last_connection.is_set()) {
-      out += fmt::format(", last {:.2f}", Seconds(window.last_connection));
+      out += fmt::format(", last {:.2f}", InSeconds(window.last_connection - BootTime()));
     }
     out += fmt::format(", {} attempts, {} phantoms\n", window.attempts, window.phantoms);
   }

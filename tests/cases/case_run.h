@@ -2,6 +2,7 @@
 // the Report says in lines that fit into a test.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 #include "tests/cases/case_script.h"
 
 namespace phantomd::testing {
+
+inline double InSeconds(Nanos d) { return std::chrono::duration<double>(d).count(); }
 
 class CaseRun {
  public:

@@ -16,8 +16,6 @@ using ::testing::Le;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-double Seconds(Nanos d) { return std::chrono::duration<double>(d).count(); }
-
 // The containers of each old pod exit 200 to 500 ms before ztunnel gets the delete, at 100
 // connects/s to it. Without ambient (a sidecar that converges with the endpoints): none.
 TEST(PublicCasesTest, PublicCase01_istio58514_ZtunnelLearnsOfTheDeleteAfterTheContainerExited) {
@@ -67,7 +65,7 @@ TEST(PublicCasesTest, PublicCase01_istio58514_ZtunnelLearnsOfTheDeleteAfterTheCo
   for (const Connection& c : run.judged()) {
     if (c.destination_class != DestinationClass::kDead) continue;
     ++per_pod[c.last_holder.pod.name];
-    EXPECT_LE(Seconds(c.since_dead), 0.5);
+    EXPECT_LE(InSeconds(c.since_dead), 0.5);
     EXPECT_EQ(c.last_holder.pod.revision, "v1");
   }
   EXPECT_THAT(per_pod, AllOf(SizeIs(3), Each(Pair(::testing::_, AllOf(Ge(30), Le(50))))));
@@ -115,8 +113,8 @@ TEST(PublicCasesTest, PublicCase02_istio44985_AGatewayUsesAScaledDownPodForNineM
             "gw1 closed 335.00+-5.002, last 340.00, 12 attempts, 12 phantoms\n");
   EXPECT_EQ(run.Stale(), "");
   const RolloutReport& change = run.report().rollouts[0];
-  EXPECT_NEAR(Seconds(change.window_max), 535, 2) << "gw2 is the tail proxy";
-  EXPECT_NEAR(Seconds(change.window_p50), 235, 2);
+  EXPECT_NEAR(InSeconds(change.window_max), 535, 2) << "gw2 is the tail proxy";
+  EXPECT_NEAR(InSeconds(change.window_p50), 235, 2);
 }
 
 // A push takes 10.12 s; the rolling update kills the old pod at once, or after preStop.
@@ -144,8 +142,8 @@ TEST_P(PushOfTenSeconds, PublicCase06_istio7665_OnlyAPreStopLongerThanThePushHas
   EXPECT_EQ(run.Windows(), GetParam().window);
   // How long a preStop must be is the time from the withdrawal to the last connection.
   const ProxyWindow& window = run.report().rollouts.at(0).windows.at(0);
-  EXPECT_NEAR(Seconds(window.closed - window.opened), 10.12, 0.5);
-  EXPECT_LE(Seconds(window.last_connection - window.opened), 10.12);
+  EXPECT_NEAR(InSeconds(window.closed - window.opened), 10.12, 0.5);
+  EXPECT_LE(InSeconds(window.last_connection - window.opened), 10.12);
 }
 INSTANTIATE_TEST_SUITE_P(
     PublicCasesTest, PushOfTenSeconds,
@@ -217,7 +215,7 @@ TEST(PublicCasesTest, PublicCase24_cilium48271_DeadTwoSecondsBeforeTheSliceDrops
   for (const Connection& c : run.judged()) {
     if (c.destination_class != DestinationClass::kDead) continue;
     EXPECT_GT(c.since_withdrawn, c.since_dead) << "two clocks: requested, then dead, then dropped";
-    EXPECT_LE(Seconds(c.since_dead), 2.4);
+    EXPECT_LE(InSeconds(c.since_dead), 2.4);
   }
 }
 

@@ -11,9 +11,6 @@ namespace {
 using ::testing::HasSubstr;
 using enum Outcome;
 
-const char* const kOld = "10.0.0.1";
-const char* const kNew = "10.0.0.2";
-
 // A rollout from v1 to v2 that webapp's sidecar learns at 20 s; the old pod is dead since 12 s.
 // Connections to it: one WITHDRAWN, three DEAD.
 Scene Rollout() {

@@ -13,9 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 using enum Outcome;
 
-const char* const kOld = "10.0.0.1";
-const char* const kNew = "10.0.0.2";
-
 // `old` serves catalog at 10.0.0.1 and the sidecar of webapp believes in it.
 Scene Serving() {
   Scene s;

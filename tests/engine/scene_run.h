@@ -10,6 +10,10 @@
 
 namespace phantomd::testing {
 
+// The addresses of the pods that a rollout replaces and starts, in most scenes.
+inline constexpr char kOld[] = "10.0.0.1";
+inline constexpr char kNew[] = "10.0.0.2";
+
 class SceneRun {
  public:
   explicit SceneRun(const Scene& scene, Engine::Options options = {});

@@ -9,8 +9,6 @@ namespace {
 
 using enum Outcome;
 
-const char* const kOld = "10.0.0.1";
-
 class WaitingTest : public ::testing::Test {
  protected:
   // `old` serves catalog and is believed in; all feeds are synced.

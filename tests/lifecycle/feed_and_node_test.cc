@@ -7,8 +7,6 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr std::string_view kX = "10.0.0.1";
-
 TEST(FeedGapTest, DeletionHiddenByAGapLiesBehindItsBegin) {
   Story story(
       "@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@30 pod b ip=10.0.0.2 created=15\n"

@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::string_view kX = "10.0.0.1";
 constexpr std::string_view kTwoHolders =
     "@10 sync\n"
     "@20 pod a ip=10.0.0.1 created=15\n"

@@ -6,7 +6,6 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr std::string_view kX = "10.0.0.1";
 constexpr std::string_view kRunning =
     "@10 sync\n"
     "@20 pod a ip=10.0.0.1 created=15\n"

@@ -30,6 +30,8 @@
 
 namespace phantomd::testing {
 
+inline constexpr std::string_view kX = "10.0.0.1";  // the address of most stories
+
 BootTime At(double seconds);
 IpAddr Ip(std::string_view text);
 PodUid UidOf(std::string_view pod);          // the UID of the pod of this name

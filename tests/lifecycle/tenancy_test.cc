@@ -9,8 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr std::string_view kX = "10.0.0.1";
-
 TEST(TenancyTest, AcquiredBetweenCreationAndTheFirstStatusWithTheAddress) {
   Story story(
       "@10 sync\n"

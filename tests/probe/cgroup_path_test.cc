@@ -11,13 +11,13 @@ constexpr char kId[] = "4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c
 #define UID_ "0a1b2c3d_4e5f_6071_8293_a4b5c6d7e8f9"
 #define CID "4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c8b9a4f5e6d7c8b9a4f5e"
 
-struct Row {
+struct PathRow {
   const char* path;
   const char* uid;
   const char* container_id;
 };
 
-const Row kRows[] = {
+const PathRow kPathRows[] = {
     {"/kubepods/burstable/pod" UID "/" CID, kUid, kId},
     {"/kubepods/pod" UID "/" CID, kUid, kId},
     {"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" UID_
@@ -48,7 +48,7 @@ const Row kRows[] = {
 };
 
 TEST(CgroupPathTest, PodAndContainerAreFoundInEveryForm) {
-  for (const Row& row : kRows) {
+  for (const PathRow& row : kPathRows) {
     const CgroupOwner owner = OwnerOfCgroupPath(row.path);
     EXPECT_EQ(owner.pod_uid.value(), row.uid) << row.path;
     EXPECT_EQ(owner.container_id, row.container_id) << row.path;

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "tests/base/temporary_folder.h"
+#include "tests/probe/instants.h"
 
 namespace phantomd {
 namespace {
@@ -21,12 +22,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr uint64_t kHost = 1;  // network namespaces
-constexpr uint64_t kPod = 100;
 constexpr uint32_t kProxyUid = 1337;
 constexpr uint64_t kPodCgroup = 5;
-
-BootTime At(double seconds) { return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9)); }
 
 class FakeSockets : public SocketSource {
  public:

@@ -6,15 +6,13 @@
 
 #include <cerrno>
 
+#include "tests/probe/instants.h"
+
 namespace phantomd {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr uint64_t kPod = 100;  // a network namespace
-
-BootTime At(double seconds) { return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9)); }
 
 // Envoy is process 7, the application process 20. Attempts wait 1.2 s for the accepting side.
 class EndResolverTest : public testing::Test {

@@ -5,16 +5,13 @@
 
 #include <cerrno>
 
+#include "tests/probe/instants.h"
+
 namespace phantomd {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-constexpr uint64_t kPod = 100;  // a network namespace
-constexpr uint64_t kHost = 1;
-
-BootTime At(double seconds) { return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9)); }
 
 // Envoy is process 7, started at 100 s, user 1337 in cgroup 50; the application is process 20 of
 // user 0 in cgroup 60.

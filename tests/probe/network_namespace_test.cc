@@ -13,7 +13,7 @@
 namespace phantomd {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 TEST(SystemNamespaceReaderTest, NamespaceHasOneCookieAndAMissingOneIsNotFound) {
   SystemNamespaceReader reader;
@@ -22,6 +22,17 @@ TEST(SystemNamespaceReaderTest, NamespaceHasOneCookieAndAMissingOneIsNotFound) {
   EXPECT_NE(*own, 0u);
   EXPECT_EQ(*reader.CookieOf("/proc/thread-self/ns/net"), *own);
   EXPECT_TRUE(absl::IsNotFound(reader.CookieOf("/proc/self/ns/none").status()));
+}
+
+// NotFound would end the proxies that the namespace is of.
+TEST(SystemNamespaceReaderTest, WantOfDescriptorsIsNoMissingNamespace) {
+  rlimit before;
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto cookie = SystemNamespaceReader().CookieOf("/proc/self/ns/net");
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(absl::IsResourceExhausted(cookie.status())) << cookie.status();
 }
 
 TEST(SystemNamespaceReaderTest, NoThreadToEnterWithIsAnAnswer) {

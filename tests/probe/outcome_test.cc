@@ -7,7 +7,7 @@
 namespace phantomd {
 namespace {
 
-struct Row {
+struct OutcomeRow {
   const char* what;
   uint8_t flags;
   int error;
@@ -23,7 +23,7 @@ constexpr uint8_t kRst = CONNECT_FLAG_RST | kSyn;
 constexpr uint8_t kEst = CONNECT_FLAG_ESTABLISHED | kSyn;
 
 // The columns are what the kernel leaves in each of these cases.
-const Row kRows[] = {
+const OutcomeRow kOutcomeRows[] = {
     {"handshake", kEst, 0, 0, 0, 0, {Outcome::kEstablished, 0}},
     {"handshake after an ICMP error", kEst | kIcmp, 0, 113, 0, 113, {Outcome::kEstablished, 0}},
     {"RST", kRst, ECONNREFUSED, 0, 0, 0, {Outcome::kRefused, ECONNREFUSED}},
@@ -62,7 +62,7 @@ const Row kRows[] = {
 };
 
 TEST(OutcomeTest, FollowsFromWhatTheKernelLeft) {
-  for (const Row& row : kRows) {
+  for (const OutcomeRow& row : kOutcomeRows) {
     connect_record record{};
     record.kind = CONNECT_RECORD_ATTEMPT;
     record.flags = row.flags;

@@ -24,13 +24,13 @@ TEST(ProxyCommandTest, FileNameIsWhatFollowsTheLastSlash) {
   EXPECT_EQ(FileNameOf("/"), "");
 }
 
-struct Row {
+struct CommandRow {
   std::vector<std::string> command_line;
   EnvoyOptions expected;
 };
 
 TEST(ProxyCommandTest, OptionsAreReadInEveryForm) {
-  const Row rows[] = {
+  const CommandRow rows[] = {
       {{"envoy", "-c", "/etc/envoy.yaml"}, {.config_path = "/etc/envoy.yaml"}},
       {{"envoy", "--config-path", "a.json", "-l", "info"}, {.config_path = "a.json"}},
       {{"envoy", "--config-path=a.json"}, {.config_path = "a.json"}},
@@ -51,7 +51,7 @@ TEST(ProxyCommandTest, OptionsAreReadInEveryForm) {
       {{"envoy"}, {}},
       {{}, {}},
   };
-  for (const Row& row : rows) {
+  for (const CommandRow& row : rows) {
     std::string shown;
     for (const std::string& word : row.command_line) shown += word + " ";
     EXPECT_EQ(ParseEnvoyOptions(row.command_line), row.expected) << shown;

@@ -3,14 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/probe/instants.h"
+
 namespace phantomd {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-BootTime At(double seconds) { return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9)); }
 
 class RecordAccountTest : public ::testing::Test {
  protected:

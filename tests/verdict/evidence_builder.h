@@ -15,6 +15,8 @@ inline constexpr auto kLive = DestinationClass::kLive, kWithdrawn = DestinationC
                       kDead = DestinationClass::kDead, kReused = DestinationClass::kReused,
                       kExternal = DestinationClass::kExternal,
                       kUnknown = DestinationClass::kUnknown;
+inline constexpr auto kSure = Certainty::kCertain, kGuess = Certainty::kInferred;
+inline constexpr auto kMeant = Meaning::kMeant, kNot = Meaning::kNotMeant;
 
 inline BootTime At(double seconds) {
   return BootTime::FromNanos(static_cast<int64_t>(seconds * 1e9));

@@ -7,10 +7,7 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr auto kSure = Certainty::kCertain;
-constexpr auto kGuess = Certainty::kInferred;
-
-struct Row {
+struct FreshRow {
   const char* rule;
   bool original_dst = true;
   double ended = 20;  // the earlier holder's end, not before; the SYN is at 50
@@ -21,7 +18,7 @@ struct Row {
   bool wants_poll = false;
 };
 
-EvidenceBuilder FreshHolder(const Row& row) {
+EvidenceBuilder FreshHolder(const FreshRow& row) {
   EvidenceBuilder known;
   known.has_original_dst = row.original_dst;
   known.original_dst_unused = row.unused;
@@ -38,7 +35,7 @@ EvidenceBuilder FreshHolder(const Row& row) {
 }
 
 TEST(OriginalDstTest, AFreshHolderIsCertainOnlyIfNoClientCanHaveMeantTheLast) {
-  const Row rows[] = {
+  const FreshRow rows[] = {
       {.rule = "nothing tells that it was not used", .wants_poll = true},
       {.rule = "the last one is forgotten", .ended = 19.9, .certainty = kSure},
       {.rule = "no such cluster", .original_dst = false, .certainty = kSure},
@@ -51,7 +48,7 @@ TEST(OriginalDstTest, AFreshHolderIsCertainOnlyIfNoClientCanHaveMeantTheLast) {
        .withdrawn = 40,
        .certainty = kSure},
   };
-  for (const Row& row : rows) {
+  for (const FreshRow& row : rows) {
     const Judgement judged = Decide(FreshHolder(row), {.syn = 50});
     EXPECT_EQ(judged.verdict.destination, row.withdrawn == kNever ? kLive : kWithdrawn) << row.rule;
     EXPECT_EQ(judged.verdict.certainty, row.certainty) << row.rule;

@@ -8,17 +8,14 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr auto kSure = Certainty::kCertain;
-constexpr auto kGuess = Certainty::kInferred;
-
-struct Row {
+struct InstantRow {
   const char* rule;
   Connect connect;
   DestinationClass destination;
   Certainty certainty;
 };
 
-void PrintTo(const Row& row, std::ostream* os) { *os << row.rule; }
+void PrintTo(const InstantRow& row, std::ostream* os) { *os << row.rule; }
 
 // One pod: acquired in [1 s, 2 s], withdrawn in [10 s, 12 s], released in [20 s, 22 s].
 EvidenceBuilder OnePod() {
@@ -27,10 +24,10 @@ EvidenceBuilder OnePod() {
   return known;
 }
 
-class OnePodTest : public ::testing::TestWithParam<Row> {};
+class OnePodTest : public ::testing::TestWithParam<InstantRow> {};
 
 TEST_P(OnePodTest, ClassFollowsFromBoundsAndOutcome) {
-  const Row& row = GetParam();
+  const InstantRow& row = GetParam();
   const Verdict verdict = Decide(OnePod(), row.connect).verdict;
   EXPECT_EQ(verdict.destination, row.destination);
   EXPECT_EQ(verdict.certainty, row.certainty);
@@ -39,32 +36,35 @@ TEST_P(OnePodTest, ClassFollowsFromBoundsAndOutcome) {
 INSTANTIATE_TEST_SUITE_P(
     EveryInstant, OnePodTest,
     ::testing::Values(
-        Row{"before the outer bound nobody held it", {0.9, kRefused}, kDead, kSure},
-        Row{"at the outer bound both, likely nobody", {1, kRefused}, kDead, kGuess},
-        Row{"inside the acquisition, answered: the pod", {1, kEstablished}, kLive, kSure},
-        Row{"inside it, answered late: proves nothing", {1.5, kEstablished, 1}, kDead, kGuess},
-        Row{"inside it, likely acquired", {1.95, kRefused}, kLive, kGuess},
-        Row{"at the inner bound the pod is sure", {2, kRefused}, kLive, kSure},
-        Row{"sure and silent: its node may be gone", {5, kTimedOut}, kLive, kGuess},
-        Row{"just before the withdrawal", {9.999, kEstablished}, kLive, kSure},
-        Row{"inside the withdrawal, likely before", {10, kEstablished}, kLive, kGuess},
-        Row{"inside the withdrawal, likely after", {11.95, kEstablished}, kWithdrawn, kGuess},
-        Row{"withdrawn and answering", {12, kEstablished}, kWithdrawn, kSure},
-        Row{"withdrawn and refusing", {15, kRefused}, kWithdrawn, kSure},
-        Row{"withdrawn and silent", {15, kAbandoned}, kWithdrawn, kGuess},
-        Row{"just before the release", {19.999, kRefused}, kWithdrawn, kSure},
-        Row{"inside the release, silent: nobody first", {20, kAbandoned}, kDead, kGuess},
-        Row{"inside it, timed out", {20, kTimedOut}, kDead, kGuess},
-        Row{"inside it, unreachable", {20, kUnreachable}, kDead, kGuess},
-        Row{"inside it, no route", {20, kNoRoute}, kDead, kGuess},
-        Row{"inside it, answered at once: it was there", {21, kEstablished}, kWithdrawn, kSure},
-        Row{"inside it, answered late", {21, kEstablished, 1}, kDead, kGuess},
-        Row{"inside it, refused, likely before the end", {20, kRefused}, kWithdrawn, kGuess},
-        Row{"inside it, refused, likely after the end", {21.95, kRefused}, kDead, kGuess},
-        Row{"inside it, a local error says nothing", {20, kLocalError}, kWithdrawn, kGuess},
-        Row{"at the outer bound still both", {22, kAbandoned}, kDead, kGuess},
-        Row{"after it nobody", {22.001, kRefused}, kDead, kSure},
-        Row{"long after", {5000, kAbandoned}, kDead, kSure}));
+        InstantRow{"before the outer bound nobody held it", {0.9, kRefused}, kDead, kSure},
+        InstantRow{"at the outer bound both, likely nobody", {1, kRefused}, kDead, kGuess},
+        InstantRow{"inside the acquisition, answered: the pod", {1, kEstablished}, kLive, kSure},
+        InstantRow{
+            "inside it, answered late: proves nothing", {1.5, kEstablished, 1}, kDead, kGuess},
+        InstantRow{"inside it, likely acquired", {1.95, kRefused}, kLive, kGuess},
+        InstantRow{"at the inner bound the pod is sure", {2, kRefused}, kLive, kSure},
+        InstantRow{"sure and silent: its node may be gone", {5, kTimedOut}, kLive, kGuess},
+        InstantRow{"just before the withdrawal", {9.999, kEstablished}, kLive, kSure},
+        InstantRow{"inside the withdrawal, likely before", {10, kEstablished}, kLive, kGuess},
+        InstantRow{
+            "inside the withdrawal, likely after", {11.95, kEstablished}, kWithdrawn, kGuess},
+        InstantRow{"withdrawn and answering", {12, kEstablished}, kWithdrawn, kSure},
+        InstantRow{"withdrawn and refusing", {15, kRefused}, kWithdrawn, kSure},
+        InstantRow{"withdrawn and silent", {15, kAbandoned}, kWithdrawn, kGuess},
+        InstantRow{"just before the release", {19.999, kRefused}, kWithdrawn, kSure},
+        InstantRow{"inside the release, silent: nobody first", {20, kAbandoned}, kDead, kGuess},
+        InstantRow{"inside it, timed out", {20, kTimedOut}, kDead, kGuess},
+        InstantRow{"inside it, unreachable", {20, kUnreachable}, kDead, kGuess},
+        InstantRow{"inside it, no route", {20, kNoRoute}, kDead, kGuess},
+        InstantRow{
+            "inside it, answered at once: it was there", {21, kEstablished}, kWithdrawn, kSure},
+        InstantRow{"inside it, answered late", {21, kEstablished, 1}, kDead, kGuess},
+        InstantRow{"inside it, refused, likely before the end", {20, kRefused}, kWithdrawn, kGuess},
+        InstantRow{"inside it, refused, likely after the end", {21.95, kRefused}, kDead, kGuess},
+        InstantRow{"inside it, a local error says nothing", {20, kLocalError}, kWithdrawn, kGuess},
+        InstantRow{"at the outer bound still both", {22, kAbandoned}, kDead, kGuess},
+        InstantRow{"after it nobody", {22.001, kRefused}, kDead, kSure},
+        InstantRow{"long after", {5000, kAbandoned}, kDead, kSure}));
 
 TEST(Rule1Test, NobodyIsPossibleUnlessAPodIsSure) {
   EXPECT_EQ(Decide(OnePod(), {19.9, kRefused}).verdict.certainty, kSure);

@@ -7,10 +7,6 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr auto kSure = Certainty::kCertain;
-constexpr auto kGuess = Certainty::kInferred;
-constexpr Meaning kMeant = Meaning::kMeant, kNot = Meaning::kNotMeant;
-
 // Nobody was told of all pods, where there are none.
 EvidenceBuilder InAGapOutsideTheRanges() {
   EvidenceBuilder known;

@@ -6,10 +6,6 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr auto kSure = Certainty::kCertain;
-constexpr auto kGuess = Certainty::kInferred;
-constexpr Meaning kMeant = Meaning::kMeant, kNot = Meaning::kNotMeant;
-
 // Pod 1 of shop/catalog died at 20 s; pod 2, of another Service, has its address since 30 s.
 EvidenceBuilder ReusedAddress() {
   EvidenceBuilder known;

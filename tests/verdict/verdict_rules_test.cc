@@ -6,10 +6,6 @@
 namespace phantomd::testing {
 namespace {
 
-constexpr auto kSure = Certainty::kCertain;
-constexpr auto kGuess = Certainty::kInferred;
-constexpr Meaning kMeant = Meaning::kMeant, kNot = Meaning::kNotMeant;
-
 EvidenceBuilder LivePod() {
   EvidenceBuilder known;
   known.Held({.pod = 1});
@@ -17,7 +13,7 @@ EvidenceBuilder LivePod() {
   return known;
 }
 
-EvidenceBuilder DeadPod() {
+EvidenceBuilder DeadPodOfCatalog() {
   EvidenceBuilder known;
   known.Held({.pod = 1, .released = {4, 5}, .withdrawn = {3, 3.5}});
   known.Listed({.name = "catalog", .service = "shop/catalog", .means = {{1, kMeant}}});
@@ -33,7 +29,7 @@ EvidenceBuilder WithdrawnPod() {
 
 TEST(Rule5Test, OneClassLeftIsCertain) {
   EXPECT_EQ(Decide(LivePod(), {}).verdict.certainty, kSure);
-  EXPECT_EQ(Decide(DeadPod(), {10, kAbandoned}).verdict.certainty, kSure);
+  EXPECT_EQ(Decide(DeadPodOfCatalog(), {10, kAbandoned}).verdict.certainty, kSure);
   EXPECT_EQ(Decide(WithdrawnPod(), {}).verdict.certainty, kSure);
 }
 
@@ -57,7 +53,7 @@ TEST(Rule5Test, ARefusalLongAfterTheLastHolderIsTheNextOnes) {
 }
 
 TEST(Rule5Test, TheLikelyInstantsAreThoseBeforeTheSyn) {
-  const Verdict dead = Decide(DeadPod(), {10, kAbandoned}).verdict;
+  const Verdict dead = Decide(DeadPodOfCatalog(), {10, kAbandoned}).verdict;
   EXPECT_EQ(dead.last_holder, static_cast<PodHandle>(1));
   EXPECT_EQ(dead.current_holder, PodHandle::kNone);
   EXPECT_EQ(dead.dead, At(4.9));
@@ -104,7 +100,7 @@ TEST(Rule5Test, BeforeTheFirstListOfSlicesNoServiceIsAnotherClusters) {
 
 TEST(Rule5Test, AnAdoptedSynMayBeOlderThanTheIndex) {
   const Attempt attempt = Connect{.syn = 10, .outcome = kAbandoned, .adopted = true}.attempt();
-  Evidence evidence = DeadPod().Build(attempt.started);
+  Evidence evidence = DeadPodOfCatalog().Build(attempt.started);
   EXPECT_EQ(Eliminate(attempt, evidence, {}).verdict.destination, kDead);
   EXPECT_EQ(Eliminate(attempt, evidence, {}).verdict.certainty, kGuess);
   evidence.syn_before_horizon = true;
@@ -116,7 +112,7 @@ TEST(Rule6Test, NothingAboutPodsIsCertainWhileTheirFeedIsBroken) {
   reused.Held({.pod = 1, .released = {4, 5}});
   reused.Held({.pod = 2, .acquired = {6, 7}});
   reused.Listed({.name = "c", .service = "shop/catalog", .means = {{1, kMeant}, {2, kNot}}});
-  for (EvidenceBuilder known : {LivePod(), DeadPod(), WithdrawnPod(), reused}) {
+  for (EvidenceBuilder known : {LivePod(), DeadPodOfCatalog(), WithdrawnPod(), reused}) {
     EXPECT_EQ(Decide(known, {10, kRefused}).verdict.certainty, kSure);
     known.facts.pods_broken = true;
     EXPECT_EQ(Decide(known, {10, kRefused}).verdict.certainty, kGuess);
@@ -125,7 +121,7 @@ TEST(Rule6Test, NothingAboutPodsIsCertainWhileTheirFeedIsBroken) {
 
 TEST(Rule6Test, BrokenSlicesMatterWhereServiceOrWithdrawalDecides) {
   const std::pair<EvidenceBuilder, Certainty> rows[] = {
-      {LivePod(), kGuess}, {WithdrawnPod(), kGuess}, {DeadPod(), kSure}};
+      {LivePod(), kGuess}, {WithdrawnPod(), kGuess}, {DeadPodOfCatalog(), kSure}};
   for (auto [known, certainty] : rows) {
     known.facts.slices_broken = true;
     EXPECT_EQ(Decide(known, {10, kRefused}).verdict.certainty, certainty);
@@ -218,7 +214,7 @@ TEST(Rule6Test, WithdrawnWithoutAMeaningIsCertainOnlyWithoutAnotherHolder) {
 TEST(Rule6Test, NothingBehindTheWatermarkIsCertain) {
   JudgeContext early;
   early.before_watermark = true;
-  for (const EvidenceBuilder& known : {LivePod(), DeadPod(), WithdrawnPod()}) {
+  for (const EvidenceBuilder& known : {LivePod(), DeadPodOfCatalog(), WithdrawnPod()}) {
     EXPECT_EQ(Decide(known, {10, kRefused}, early).verdict.certainty, kGuess);
   }
   EvidenceBuilder node;
@@ -229,7 +225,7 @@ TEST(Rule6Test, NothingBehindTheWatermarkIsCertain) {
 TEST(Rule6Test, NothingIsCertainWithoutThePollItWaitedFor) {
   JudgeContext missing;
   missing.poll_missing = true;
-  EXPECT_EQ(Decide(DeadPod(), {10, kRefused}, missing).verdict.certainty, kGuess);
+  EXPECT_EQ(Decide(DeadPodOfCatalog(), {10, kRefused}, missing).verdict.certainty, kGuess);
 }
 
 // A pod that was force-deleted before the agent began may refuse: nobody ever tells of it.
@@ -259,7 +255,7 @@ TEST(WantsTest, SilenceOfALivePodWaitsForNewsOfItsNode) {
   EXPECT_TRUE(Decide(LivePod(), {10, kAbandoned}).wants.node_news);
   EXPECT_TRUE(Decide(LivePod(), {10, kTimedOut}).wants.node_news);
   EXPECT_FALSE(Decide(LivePod(), {10, kRefused}).wants.node_news);
-  EXPECT_FALSE(Decide(DeadPod(), {10, kAbandoned}).wants.node_news);
+  EXPECT_FALSE(Decide(DeadPodOfCatalog(), {10, kAbandoned}).wants.node_news);
 }
 
 TEST(WantsTest, APollIsWantedWhereNoBeliefExplains) {

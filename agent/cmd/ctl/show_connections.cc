@@ -16,8 +16,6 @@ namespace {
 namespace pb = phantom::v1;
 using Column = TextTable::Column;
 
-constexpr char kNone[] = "-";
-
 std::string PodName(const pb::Holder& holder) {
   return fmt::format("{}/{}", holder.pod().namespace_(), holder.pod().name());
 }

@@ -14,8 +14,6 @@ namespace {
 namespace pb = phantom::v1;
 using Column = TextTable::Column;
 
-constexpr char kNone[] = "-";
-
 // The longest window; while the change goes on it may still grow.
 std::string LongestWindow(const pb::Rollout& rollout) {
   if (!rollout.has_window_max()) return kNone;

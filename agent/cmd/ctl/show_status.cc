@@ -11,8 +11,6 @@ namespace {
 namespace pb = phantom::v1;
 using Column = TextTable::Column;
 
-constexpr char kNone[] = "-";
-
 // "Feeds         pods    synced": the label stands before the first of its lines. What is too long
 // for one goes on two columns further in.
 void AppendLines(const std::string& label, const std::string& lines, std::string* out) {

@@ -17,6 +17,8 @@
 
 namespace phantomd {
 
+inline constexpr char kNone[] = "-";  // a cell that has nothing to say
+
 // Characters, as far as a terminal counts them: the bytes that do not continue a UTF-8 sequence.
 size_t ColumnsOf(std::string_view text);
 
