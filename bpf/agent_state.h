@@ -9,7 +9,7 @@
 /* The version of every record and map value here. Raise it with each change of one of them: maps
  * that an older agent has pinned are then left alone.
  */
-enum { CONNECT_LAYOUT_VERSION = 2 };
+enum { CONNECT_LAYOUT_VERSION = 3 };
 
 /* Value of the map `agent_state`, of one element, which the agent maps into its memory. */
 struct agent_state {

@@ -19,7 +19,7 @@ struct attempt {
   __u8 icmp_code;
   __u16 icmp_error;
   bool stalled;
-  __u8 pad;
+  __u8 begun_by;  // low bits of the agent's generation
 };
 
 struct {

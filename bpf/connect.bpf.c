@@ -11,9 +11,10 @@
 //   inet_sk_error_report in SYN_SENT     remember the ICMP error
 //   tcp_receive_reset                    remember the RST
 //
-// connection_end.bpf.h has what becomes of the connection afterwards, adoption.bpf.h those that
-// were there before, sync_failure.bpf.h the programs for connects that never reach SYN_SENT,
-// process.bpf.h those that follow the proxies' processes.
+// connection_end.bpf.h has what becomes of the connection afterwards, unseen.bpf.h what passed
+// without a program being run, adoption.bpf.h the connections that were there before,
+// sync_failure.bpf.h the programs for connects that never reach SYN_SENT, process.bpf.h those that
+// follow the proxies' processes.
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
@@ -40,6 +41,7 @@
 #include "bpf/process.bpf.h"
 #include "bpf/socket.bpf.h"
 #include "bpf/adoption.bpf.h"
+#include "bpf/unseen.bpf.h"
 #include "bpf/connection_end.bpf.h"
 #include "bpf/sync_failure.bpf.h"
 // clang-format on
@@ -60,7 +62,9 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
        !current_is_followed())) {
     // A socket may be connected again: what an earlier attempt left is not about this one.
     attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
-    if (attempt) attempt->state = ATTEMPT_NONE;
+    if (!attempt) return;
+    connects_again(attempt);
+    attempt->state = ATTEMPT_NONE;
     return;
   }
   attempt = bpf_sk_storage_get(&attempts, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
@@ -70,6 +74,7 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
     count_attempt_of(bpf_get_current_task_btf(), true);
     return;
   }
+  connects_again(attempt);
   attempt->started_ns = bpf_ktime_get_boot_ns();
   attempt->cgroup_id = bpf_get_current_cgroup_id();
   attempt->process_start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
@@ -81,6 +86,7 @@ static __always_inline void begin_attempt(struct sock* sk, const struct watch_en
   attempt->icmp_code = 0;
   attempt->icmp_error = 0;
   attempt->stalled = false;
+  attempt->begun_by = own_generation;
 }
 
 // Whether connect(2) is going to report the failure, or to do so when it is called again, in a way
@@ -236,7 +242,10 @@ int BPF_PROG(on_set_state_again, struct sock* sk, int old_state, int new_state) 
   }
   __u64 netns_cookie = sk->__sk_common.skc_net.net->net_cookie;
   struct watch_entry* watch = bpf_map_lookup_elem(&watched, &netns_cookie);
-  if (!watch) return 0;
+  if (!watch) {
+    if (attempt) attempt->state = ATTEMPT_NONE;  // nobody's, also when it is watched again
+    return 0;
+  }
   struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);
   if (!tcp) return 0;
   if (attempt)

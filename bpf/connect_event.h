@@ -123,14 +123,17 @@ struct cgroup_key {
 
 /* Value of the array `counters`, indexed by processor * CONNECT_COUNTER_KINDS +
  * connect_record_kind. For every kind, what happened = submitted + lost + storage_failed +
- * unreadable.
+ * unreadable + unseen; but an unseen end may have been one by FIN, which is worth no record, and
+ * what unseen.bpf.h says stays unseen is in none of them.
  */
 struct connect_counters {
   __u64 submitted;
   __u64 lost;           /* the ring was full */
   __u64 storage_failed; /* no memory to follow a socket */
   __u64 unreadable;     /* the address given to connect(2) was paged out */
-  __u64 lost_at_ns;     /* the latest of the last three; 0: none yet */
+  __u64 unseen;         /* the kernel ran no program at the outcome */
+  __u64 unseen_for_ns;  /* longest time between the SYN and the end of a socket in `unseen` */
+  __u64 lost_at_ns;     /* the latest of the last four; 0: none yet */
 };
 enum { CONNECT_COUNTER_KINDS = 8 };
 

@@ -10,6 +10,8 @@ const volatile __u64 wakeup_bytes = 512 * 1024;
 // The host's own namespace holds far more than the proxy: there only the proxy's cgroup is watched.
 // 0: not known.
 const volatile __u64 host_netns_cookie = 0;
+// Ends of connections by FIN are recorded too.
+const volatile bool record_closes = false;
 // Of the agent that loads this object.
 const volatile __u64 own_generation = 0;
 

@@ -15,9 +15,6 @@
 #ifndef PHANTOMD_BPF_CONNECTION_END_BPF_H
 #define PHANTOMD_BPF_CONNECTION_END_BPF_H
 
-// Set before loading.
-const volatile bool record_closes = false;
-
 // Retransmissions without an answer: 1.4 s with the least retransmission timeout of 200 ms.
 enum { STALLED_AT = 3 };
 
@@ -60,7 +57,13 @@ static __always_inline bool ended_by_fin(__u8 state, int error) {
 
 static __always_inline void connection_closed(struct sock* sk, int old_state) {
   struct attempt* attempt = bpf_sk_storage_get(&attempts, sk, 0, 0);
-  if (!attempt || attempt->state != ATTEMPT_ESTABLISHED) return;
+  if (!attempt || attempt->state == ATTEMPT_NONE) return;
+  if (attempt->state == ATTEMPT_CONNECTING) {
+    if (old_state == TCP_CLOSE) return;
+    // Whoever has not connected ends out of SYN_SENT: of the handshake nobody has told.
+    attempt_unseen(attempt, true);
+    attempt->established_ns = attempt->started_ns;
+  }
   attempt->state = ATTEMPT_NONE;
   if (ended_by_fin(old_state, sk->sk_err) && !record_closes) return;
   struct tcp_sock* tcp = bpf_skc_to_tcp_sock(sk);

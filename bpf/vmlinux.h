@@ -168,6 +168,7 @@ struct tcp_sock {
   __u32 rcv_nxt;
   __u32 snd_una;
   __u32 total_retrans;
+  __u64 bytes_acked;
   __u64 bytes_sent;
   __u64 bytes_retrans;
   __u64 bytes_received;

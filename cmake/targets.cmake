@@ -31,10 +31,9 @@ set(PHANTOMD_TEST_OPTIONS "" CACHE STRING "Compile options for the tests' own so
 
 option(PHANTOMD_FUZZ "Make the fuzzers' programs; needs clang and fuzzer-no-link among the sanitizers" OFF)
 
-# The builds that make programs compile sources eight at a time (CMAKE_UNITY_BUILD) and share two precompiled headers;
-# each halves the time. The thread-safety build does neither, so that a file of the product which forgets an include does
-# not compile there. ccache keeps objects made with one only
-# if told so.
+# The builds compile sources eight at a time (CMAKE_UNITY_BUILD), and those that make programs share two precompiled
+# headers; each halves the time. The thread-safety build has no precompiled one, so that a room of the product whose
+# files forget an include does not compile there. ccache keeps objects made with one only if told so.
 option(PHANTOMD_PRECOMPILED_HEADERS "Share precompiled headers of the libraries' and GoogleTest's headers" OFF)
 if(PHANTOMD_PRECOMPILED_HEADERS)
   # A precompiled header serves only what is compiled with the macros and threads it was made with.

@@ -46,6 +46,7 @@ void AttemptCheck::AfterScan(const std::vector<FollowedProcess>& followed) {
     process.said = std::min(missing, process.missing);
     process.missing = missing;
     process.due = records - std::min(records, process.base);
+    process.read = std::min(process.read, process.due);
     kept.emplace(Identity{counted.process_id, counted.start()}, process);
   }
   processes_ = std::move(kept);

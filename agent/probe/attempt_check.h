@@ -10,7 +10,8 @@
 // read by 20 s, and no more of them by 30 s: 2 are missing.
 //
 // An agent that follows another one by its pins cannot tell which of the counted ones that one has
-// read: it begins with the counts that it finds.
+// read: it begins with the counts that it finds. What was read beyond the count (the kernel had not
+// begun to count yet, or counted for the other agent) makes up for nothing that is missing later.
 //
 // Thread-compatible. Never reads a clock.
 #pragma once

@@ -170,6 +170,8 @@ KernelTotals KernelProbe::ReadTotals() const {
     sum.lost += read(counters.lost);
     sum.storage_failed += read(counters.storage_failed);
     sum.unreadable += read(counters.unreadable);
+    sum.unseen += read(counters.unseen);
+    sum.unseen_for_ns = std::max<uint64_t>(sum.unseen_for_ns, read(counters.unseen_for_ns));
     sum.lost_at_ns = std::max<uint64_t>(sum.lost_at_ns, read(counters.lost_at_ns));
   }
   return out;

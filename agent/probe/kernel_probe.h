@@ -29,6 +29,7 @@
 #include "agent/probe/followed_processes.h"
 #include "agent/probe/io_uring_tracepoint.h"
 #include "agent/probe/kernel_time.h"
+#include "agent/probe/kernel_totals.h"
 #include "agent/probe/pin_directory.h"
 #include "agent/probe/ring_reader.h"
 #include "agent/probe/socket_source.h"
@@ -51,15 +52,6 @@ struct KernelProbeOptions {
 };
 
 using ConnectRecord = std::variant<connect_record, accept_record, end_record>;
-
-// Sums over all CPUs since the probe was loaded, by connect_record_kind. For each kind, what
-// happened = submitted + lost + storage_failed + unreadable.
-using KernelTotals = std::array<connect_counters, CONNECT_COUNTER_KINDS>;
-
-// What happened and left no record, for whatever reason.
-inline uint64_t LostOf(const connect_counters& counters) {
-  return counters.lost + counters.storage_failed + counters.unreadable;
-}
 
 class KernelProbe : public SocketSource {
  public:

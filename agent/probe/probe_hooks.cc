@@ -70,6 +70,8 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
        true},
       {"tcp_retransmit_skb", p.on_retransmit, &l.on_retransmit,
        "established connections whose peer has fallen silent are told only when they end", true},
+      {"tcp_destroy_sock", p.on_destroy, &l.on_destroy,
+       "outcomes and ends that the kernel ran no program for are not counted as lost", true},
       {"sys_exit_connect", p.on_connect_return, &l.on_connect_return,
        "connects that fail before any SYN (no route) are not recorded"},
       {"io_uring_complete", p.on_io_uring_complete, &l.on_io_uring_complete, kWithoutIoUring},

@@ -26,8 +26,8 @@ struct Hook {
   bpf_program* program;
   bpf_link** link;
   const char* without;  // what is not seen without it; null: the agent cannot do without
-  // A run that the kernel skips loses nothing: what it would have done another program does, or the
-  // next event.
+  // A run that the kernel skips loses no record: what it would have done another program does, or
+  // the next event, or it was only to count what had been lost already.
   bool skippable = false;
 };
 

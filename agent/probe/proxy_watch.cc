@@ -156,10 +156,17 @@ void ProxyWatch::DropNamespaces(BootTime now) {
 
 std::vector<std::string> ProxyWatch::Limitations() const {
   std::vector<std::string> out;
+  size_t unwatched = 0;
+  std::string first_failure;
   for (const auto* watches : {&namespaces_, &cgroups_}) {
     for (const auto& [id, watched] : *watches) {
-      if (!watched.failure.empty()) out.push_back(watched.failure);
+      if (!watched.failure.empty() && ++unwatched == 1) first_failure = watched.failure;
     }
+  }
+  if (unwatched > 0) {
+    out.push_back(
+        fmt::format("{} network namespaces or cgroups of proxies are not watched, the first: {}",
+                    unwatched, first_failure));
   }
   if (!unfollowed_.empty()) {
     const auto& [first, reason] = *unfollowed_.begin();

@@ -62,6 +62,10 @@ std::vector<Loss> RecordAccount::Settle(const KernelTotals& counted,
       loss.count += LostOf(counted[kind]) - LostOf(settled_[kind]);
       const auto latest = FromKernel(counted[kind].lost_at_ns);
       loss.to = std::max(loss.to, latest);
+      if (counted[kind].unseen != settled_[kind].unseen) {
+        const Nanos unseen_for(static_cast<int64_t>(counted[kind].unseen_for_ns));
+        loss.from = std::min(loss.from, settled_at_ - unseen_for);
+      }
     }
     if (loss.count > 0) SettleProxies(followed, std::move(loss), &out);
     for (const uint32_t kind : group.kinds) {

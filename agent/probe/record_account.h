@@ -9,7 +9,9 @@
 // round nobody reads any more: then whatever has not been read is missing at once.
 //
 // A loss says how much of what is missing, and since when and until when its records would have
-// been made (an attempt's at its outcome; its SYN may be older). Of the attempts that followed
+// been made (an attempt's at its outcome; its SYN may be older). What no program was run for is
+// noticed when its socket goes: it may have happened as long before as any such socket has lived.
+// Of the attempts that followed
 // processes made, the kernel counts the lost ones for each process: they are told by proxy.
 //
 // Example: settled at 10.00 s with nothing lost. At 10.05 s the kernel has lost 7 attempts, the
@@ -32,7 +34,7 @@
 #include "agent/base/boot_time.h"
 #include "agent/engine/input.h"
 #include "agent/probe/followed_processes.h"
-#include "agent/probe/kernel_probe.h"
+#include "agent/probe/kernel_totals.h"
 #include "agent/probe/proxy_process.h"
 
 namespace phantomd {

@@ -1,12 +1,17 @@
-// The programs that stand in for those that the kernel did not run: alone, each sees what its first
-// one would have seen; after it, it adds nothing.
+// What the kernel ran no program for. The programs that stand in for others: alone, each sees what
+// its first one would have seen; after it, it adds nothing. And what none has seen is counted.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <sstream>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/base/check.h"
@@ -30,8 +35,9 @@ class AgainTest : public testing::Test {
     lab_.server.Run([&] { listener_ = Listen(Family::kV4); });
   }
 
-  // Attaches what begins with `first`, or the programs that come again, or both in their order.
-  void Attach(bool first, bool again) {
+  // Attaches what begins with `first`, or the programs that come again, or both in their order; and
+  // the one that counts what they did not see.
+  void Attach(bool first, bool again, bool counts = false) {
     for (bpf_link* link : links_) bpf_link__destroy(link);
     links_.clear();
     const auto attach = [&](bool wanted, bpf_program* program) {
@@ -45,6 +51,7 @@ class AgainTest : public testing::Test {
     attach(again, bpf_->progs.on_error_report_again);
     attach(first, bpf_->progs.on_receive_reset);
     attach(again, bpf_->progs.on_receive_reset_again);
+    attach(counts, bpf_->progs.on_destroy);
   }
   void TearDown() override { Attach(false, false); }
 
@@ -100,6 +107,62 @@ class AgainTest : public testing::Test {
     ring_->Release();
     return seen_;
   }
+  uint64_t Unseen(connect_record_kind kind) const {
+    uint64_t out = 0;
+    for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
+      const __u32 index = cpu * CONNECT_COUNTER_KINDS + kind;
+      connect_counters counters{};
+      PHANTOMD_CHECK(bpf_map_lookup_elem(bpf_map__fd(bpf_->maps.counters), &index, &counters) == 0);
+      out += counters.unseen;
+    }
+    return out;
+  }
+  // Who is refused without any program that sees it.
+  Fd BeginAndRefuseUnseen() {
+    Attach(true, true);
+    Fd fd = Begin();
+    Attach(false, false);
+    lab_.server.Run([&] { listener_.Close(); });
+    Answer();
+    AwaitOutcome(fd);
+    return fd;
+  }
+  static void AwaitOutcome(const Fd& fd) {
+    pollfd outcome{fd.get(), POLLOUT, 0};
+    EXPECT_EQ(poll(&outcome, 1, 60'000), 1);
+  }
+  static void CloseByReset(Fd& fd) {
+    const linger reset{1, 0};
+    PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+    fd.Close();
+  }
+  // Those of a pair that is no more than a memory (TIME_WAIT) are none.
+  int SocketsOfClient() const {
+    int out = 0;
+    lab_.client.Run([&] {
+      std::ifstream table("/proc/thread-self/net/tcp");
+      std::string line;
+      std::getline(table, line);  // the titles
+      while (std::getline(table, line)) {
+        std::istringstream words(line);
+        std::string number, local, remote, state;
+        words >> number >> local >> remote >> state;
+        out += state != "06";
+      }
+    });
+    return out;
+  }
+  // An established connection; both its ends.
+  std::pair<Fd, Fd> Establish() {
+    std::pair<Fd, Fd> out;
+    lab_.client.Run([&] {
+      out.first = TcpSocket(Family::kV4, true);
+      ASSERT_EQ(Connect(out.first, Family::kV4, lab_.Server(Family::kV4), LocalPort(listener_)), 0);
+    });
+    out.second = Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    return out;
+  }
+
   // Until an attempt's outcome is there, and then whatever else is.
   Seen TakeOutcome() {
     EXPECT_TRUE(WaitFor([&] { return !Take().attempts.empty(); }));
@@ -119,11 +182,14 @@ class AgainTest : public testing::Test {
     PHANTOMD_CHECK(bpf != nullptr);
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, bpf->obj) bpf_program__set_autoload(program, false);
-    for (bpf_program* wanted : {bpf->progs.on_set_state, bpf->progs.on_set_state_again,
-                                bpf->progs.on_error_report, bpf->progs.on_error_report_again,
-                                bpf->progs.on_receive_reset, bpf->progs.on_receive_reset_again}) {
+    for (bpf_program* wanted :
+         {bpf->progs.on_set_state, bpf->progs.on_set_state_again, bpf->progs.on_error_report,
+          bpf->progs.on_error_report_again, bpf->progs.on_receive_reset,
+          bpf->progs.on_receive_reset_again, bpf->progs.on_destroy}) {
       bpf_program__set_autoload(wanted, true);
     }
+    PHANTOMD_CHECK(bpf_map__set_max_entries(bpf->maps.counters, libbpf_num_possible_cpus() *
+                                                                    CONNECT_COUNTER_KINDS) == 0);
     PHANTOMD_CHECK(connect_bpf::load(bpf.get()) == 0);
     return bpf;
   }
@@ -151,9 +217,7 @@ TEST_F(AgainTest, AloneItSeesTheHandshakeTheAcceptAndTheEnd) {
   Answer();
   EXPECT_EQ(TakeOutcome().attempts, std::vector{Outcome::kEstablished});
   EXPECT_TRUE(WaitFor([&] { return Take().accepts > 0; }));
-  const linger reset{1, 0};
-  PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-  fd.Close();
+  CloseByReset(fd);
   const Seen seen = Take();
   EXPECT_EQ(seen.attempts.size(), 1u);
   EXPECT_EQ(seen.accepts, 1);
@@ -162,15 +226,13 @@ TEST_F(AgainTest, AloneItSeesTheHandshakeTheAcceptAndTheEnd) {
 
 TEST_F(AgainTest, AfterTheFirstItAddsNothing) {
   Watch(lab_.server, true);
-  Attach(true, true);
+  Attach(true, true, true);
   for (int i = 0; i < 3; ++i) {
     lab_.client.Run([&] {
       Fd fd = TcpSocket(Family::kV4, true);
       ASSERT_EQ(Connect(fd, Family::kV4, lab_.Server(Family::kV4), LocalPort(listener_)), 0);
       const Fd accepted(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      const linger reset{1, 0};
-      PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-      fd.Close();
+      CloseByReset(fd);
       EXPECT_EQ(Connect(TcpSocket(Family::kV4, true), Family::kV4, lab_.Server(Family::kV4), 9),
                 ECONNREFUSED);
     });
@@ -179,6 +241,101 @@ TEST_F(AgainTest, AfterTheFirstItAddsNothing) {
   EXPECT_EQ(seen.attempts.size(), 6u);
   EXPECT_EQ(seen.accepts, 3);
   EXPECT_EQ(seen.ends, 3);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 0u);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_END), 0u);
+}
+
+TEST_F(AgainTest, AnOutcomeThatNobodySawIsCountedWhenTheSocketGoes) {
+  Fd fd = BeginAndRefuseUnseen();
+  Attach(false, false, true);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 0u);
+  fd.Close();
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 1u);
+  EXPECT_TRUE(Take().attempts.empty());
+}
+
+TEST_F(AgainTest, OrWhenItConnectsOnceMore) {
+  Fd fd = BeginAndRefuseUnseen();
+  Attach(true, true, true);
+  lab_.client.Run([&] {
+    // The first call tells of the refusal.
+    EXPECT_EQ(Connect(fd, Family::kV4, lab_.Server(Family::kV4), 9), ECONNREFUSED);
+    EXPECT_EQ(Connect(fd, Family::kV4, lab_.Server(Family::kV4), 9), EINPROGRESS);
+  });
+  EXPECT_EQ(TakeOutcome().attempts, std::vector{Outcome::kRefused});
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 1u);
+  fd.Close();
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 1u);
+}
+
+TEST_F(AgainTest, WhatIsUnwatchedByThenIsNotCounted) {
+  Fd fd = BeginAndRefuseUnseen();
+  Attach(false, false, true);
+  Watch(lab_.client, false);
+  fd.Close();
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 0u);
+}
+
+TEST_F(AgainTest, NorWhatEndedWhileItWas) {
+  Attach(true, true, true);
+  Fd fd = Begin();
+  Watch(lab_.client, false);
+  lab_.server.Run([&] { listener_.Close(); });
+  Answer();
+  AwaitOutcome(fd);
+  Watch(lab_.client, true);
+  fd.Close();
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 0u);
+  EXPECT_TRUE(Take().attempts.empty());
+}
+
+TEST_F(AgainTest, UnseenHandshakeIsCountedAndItsEndRecorded) {
+  Attach(true, true);
+  Fd fd = Begin();
+  Attach(false, false);
+  Answer();
+  AwaitOutcome(fd);
+  Attach(true, true, true);
+  CloseByReset(fd);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 1u);
+  EXPECT_EQ(Take().ends, 1);
+  EXPECT_TRUE(Take().attempts.empty());
+  EXPECT_EQ(Unseen(CONNECT_RECORD_END), 0u);
+}
+
+// By the peer's RST: a close by the caller would forget what the socket's counts tell.
+TEST_F(AgainTest, UnseenHandshakeAndUnseenEndAreTwo) {
+  Attach(true, true);
+  Fd fd = Begin();
+  Attach(false, false, true);
+  Answer();
+  AwaitOutcome(fd);
+  Fd peer;
+  lab_.server.Run([&] { peer = Fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC)); });
+  CloseByReset(peer);
+  char end = 0;
+  EXPECT_EQ(recv(fd.get(), &end, 1, 0), -1);
+  fd.Close();
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 1u);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_END), 1u);
+}
+
+TEST_F(AgainTest, AnEndThatNobodySawIsCountedUnlessItWasByFin) {
+  Attach(true, true);
+  auto [reset, its_peer] = Establish();
+  auto [finished, first_leaver] = Establish();
+  auto [leaver, stayer] = Establish();
+  Attach(false, false, true);
+  CloseByReset(reset);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_END), 1u);
+  first_leaver.Close();
+  char end = 0;
+  EXPECT_EQ(recv(finished.get(), &end, 1, 0), 0);
+  finished.Close();
+  leaver.Close();  // its peer acknowledges the FIN, and says nothing more
+  EXPECT_TRUE(WaitFor([&] { return SocketsOfClient() == 0; }));
+  EXPECT_EQ(Unseen(CONNECT_RECORD_END), 1u);
+  EXPECT_EQ(Unseen(CONNECT_RECORD_ATTEMPT), 0u);
 }
 
 TEST_F(AgainTest, WhatIsUnwatchedMeanwhileIsNobodys) {

@@ -77,6 +77,8 @@ TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
   EXPECT_EQ(Struct("cgroup_key")->size, sizeof(cgroup_key));
   EXPECT_EQ(Struct("connect_counters")->size, sizeof(connect_counters));
   EXPECT_SAME_OFFSET(connect_counters, unreadable);
+  EXPECT_SAME_OFFSET(connect_counters, unseen);
+  EXPECT_SAME_OFFSET(connect_counters, unseen_for_ns);
   EXPECT_SAME_OFFSET(connect_counters, lost_at_ns);
   EXPECT_EQ(Struct("followed_process")->size, sizeof(followed_process));
   EXPECT_SAME_OFFSET(followed_process, main_thread);

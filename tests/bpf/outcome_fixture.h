@@ -100,9 +100,10 @@ class OutcomeTest : public testing::TestWithParam<Family> {
 
   static std::string Totals() {
     const KernelTotals totals = probe_->ReadTotals();
-    return fmt::format("attempts lost {}, storage failed {}, runs skipped {}",
+    return fmt::format("attempts lost {}, storage failed {}, unseen {}, runs skipped {}",
                        totals[CONNECT_RECORD_ATTEMPT].lost,
-                       totals[CONNECT_RECORD_ATTEMPT].storage_failed, probe_->ReadSkippedRuns());
+                       totals[CONNECT_RECORD_ATTEMPT].storage_failed,
+                       totals[CONNECT_RECORD_ATTEMPT].unseen, probe_->ReadSkippedRuns());
   }
 
   void CheckCircumstances(const Attempt& a, const SocketAddr& destination) const {

@@ -125,6 +125,22 @@ TEST_F(ProxyWatchTest, ListingThatFailedIsTriedAgainAtTheNextScan) {
   EXPECT_TRUE(discovery_->processes().Find(7, Seconds(100))->elsewhere.contains(kServed));
 }
 
+TEST_F(ProxyWatchTest, NamespacesThatDoNotFitAreOneSentence) {
+  const uint64_t first = 1'000'000;  // above the cookies of real ones
+  uint64_t taken = first;
+  while (kernel_->Watch(taken).ok()) ++taken;
+  Run({.pid = 7, .start_seconds = 100, .netns_cookie = 301});
+  Run({.pid = 8, .start_seconds = 100, .netns_cookie = 302});
+  Scan(200);
+  EXPECT_THAT(watch_->Limitations(),
+              ElementsAre(AllOf(HasSubstr("2 network namespaces or cgroups of proxies"),
+                                HasSubstr("map is full"))));
+  ASSERT_TRUE(kernel_->Unwatch(first).ok());
+  ASSERT_TRUE(kernel_->Unwatch(first + 1).ok());
+  Scan(210);
+  EXPECT_THAT(watch_->Limitations(), IsEmpty());
+}
+
 TEST_F(ProxyWatchTest, ProcessThatDoesNotFitIsSaidUntilItDoes) {
   FillProcesses();
   Run({.pid = 7, .start_seconds = 100});

@@ -19,12 +19,15 @@
 #include <utility>
 
 #include "agent/base/check.h"
+#include "agent/probe/kernel_probe.h"
 #include "agent/probe/pin_directory.h"
 #include "tests/bpf/bpf_file_system.h"
 #include "tests/bpf/network_lab.h"
 
 namespace phantomd {
 namespace {
+
+constexpr uint32_t kRingOfReaders = 64 * 1024 * 1024;  // as pin_reader.cc has it
 
 // An agent of its own process. What it has read comes up a pipe.
 class Reader {
@@ -198,6 +201,15 @@ TEST(RestartTest, TenRestartsUnderLoadLoseAndRepeatNothing) {
   EXPECT_EQ(readings.Of("attempt"), load.attempts());
   EXPECT_EQ(readings.Of("failure"), load.failures());
   EXPECT_EQ(readings.repeated(), 0u);
+  // Two agents' programs at once take no connect for one that was never seen to end.
+  {
+    const auto last = KernelProbe::Load(
+        {.ring_bytes = kRingOfReaders, .watch_new_proxies = false, .pin_dir = pins});
+    ASSERT_TRUE(last.ok()) << last.status();
+    const KernelTotals totals = (*last)->ReadTotals();
+    EXPECT_EQ(totals[CONNECT_RECORD_ATTEMPT].unseen, 0u);
+    EXPECT_EQ(totals[CONNECT_RECORD_END].unseen, 0u);
+  }
   EXPECT_TRUE(PinDirectory::Remove(pins).ok());
 }
 

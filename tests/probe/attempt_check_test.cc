@@ -65,6 +65,14 @@ TEST_F(AttemptCheckTest, AttemptsOfOthersDoNotMakeUpForIt) {
   EXPECT_THAT(check_.Limitations(), IsEmpty()) << "the process is forgotten";
 }
 
+TEST_F(AttemptCheckTest, WhatWasReadBeyondTheCountDoesNotMakeUpForIt) {
+  Read(105);  // 5 of them before the kernel followed the process
+  Scan(0, 100);
+  Read(3);
+  for (int i = 0; i < 3; ++i) Scan(0, 107);
+  EXPECT_THAT(check_.Limitations(), ElementsAre(HasSubstr("4 attempts")));
+}
+
 // As user space names one that began before the agent.
 TEST_F(AttemptCheckTest, RoundedStartIsTheSameProcess) {
   Scan(0, 0, 0, 1'000'000'000);

@@ -88,6 +88,16 @@ TEST_F(RecordAccountTest, EveryCauseOfALossCounts) {
   EXPECT_THAT(Settle(10.2), ElementsAre(Of("attempt", 7, 10, 10.1)));
 }
 
+// Noticed at 10.1 s, when a socket went that had connected 3 s before, at the earliest.
+TEST_F(RecordAccountTest, WhatWasUnseenMayHaveHappenedLongBefore) {
+  counted_[CONNECT_RECORD_ATTEMPT].unseen = 1;
+  counted_[CONNECT_RECORD_ATTEMPT].unseen_for_ns = 3'000'000'000;
+  counted_[CONNECT_RECORD_ATTEMPT].lost_at_ns = static_cast<uint64_t>(At(10.1).nanos());
+  EXPECT_THAT(Settle(10.2), ElementsAre(Of("attempt", 1, 7, 10.1)));
+  LostAt(CONNECT_RECORD_ATTEMPT, 2, 10.3);
+  EXPECT_THAT(Settle(10.4), ElementsAre(Of("attempt", 2, 10.2, 10.3))) << "nothing unseen";
+}
+
 TEST_F(RecordAccountTest, LossIsToldByProxyAndTheRestWithoutOne) {
   LostAt(CONNECT_RECORD_ATTEMPT, 10, 10.1);
   followed_[0].entry.others.lost = 3;
