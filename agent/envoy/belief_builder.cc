@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "absl/hash/hash.h"
-#include "agent/base/check.h"
 #include "agent/envoy/endpoint_address.h"
 #include "agent/envoy/service_name.h"
 
@@ -135,10 +134,7 @@ BeliefSnapshot::Cluster BeliefBuilder::Join(const HostSets::Cluster& cluster, co
   for (const HostSets::Host& host : cluster.hosts) {
     auto [it, missing] = assignment.try_emplace(host.address);
     Assigned& assigned = it->second;
-    if (missing) {
-      assigned.listed = false;
-      off_the_dump_ = true;
-    }
+    if (missing) assigned.listed = false;
     assigned.seen_in = builds_;
     Endpoint endpoint;
     endpoint.address = host.address;
@@ -173,8 +169,6 @@ BeliefSnapshot::Cluster BeliefBuilder::Join(const HostSets::Cluster& cluster, co
 BeliefSnapshot BeliefBuilder::Build(const HostSets& sets, const UpdateTimes& times,
                                     const Bracket& bracket) {
   ++builds_;
-  views_differed_ = false;
-  off_the_dump_ = false;
   BeliefSnapshot snapshot;
   snapshot.proxy_id = proxy_;
   snapshot.requested = bracket.requested;
@@ -190,7 +184,6 @@ BeliefSnapshot BeliefBuilder::Build(const HostSets& sets, const UpdateTimes& tim
       known.config.service = ServiceOfCluster(cluster.name);
       known.config.discovery = Discovery::kUnspecified;
       known.configured = true;
-      off_the_dump_ = true;
     }
     const uint64_t hosts = HashOfHosts(cluster);
     if (const auto time = times.find(cluster.name); time != times.end() && time->second.is_set() &&
@@ -213,21 +206,11 @@ BeliefSnapshot BeliefBuilder::Build(const HostSets& sets, const UpdateTimes& tim
   std::sort(snapshot.removed_clusters.begin(), snapshot.removed_clusters.end());
   complete_next_ = false;
   dump_is_fresh_ = false;
-  dump_is_repeated_ = false;
-  return snapshot;
-}
-
-BeliefSnapshot BeliefBuilder::BuildUnchanged(const Bracket& bracket) {
-  PHANTOMD_CHECK(may_be_unchanged());
-  BeliefSnapshot snapshot;
-  snapshot.proxy_id = proxy_;
-  snapshot.requested = bracket.requested;
-  snapshot.received = bracket.received;
-  dump_is_repeated_ = false;
   return snapshot;
 }
 
 void BeliefBuilder::DropUnseen(BeliefSnapshot& snapshot) {
+  views_differed_ = false;
   for (auto it = clusters_.begin(); it != clusters_.end();) {
     Known& known = it->second;
     if (known.seen_in == builds_) {
@@ -236,16 +219,12 @@ void BeliefBuilder::DropUnseen(BeliefSnapshot& snapshot) {
     }
     if (known.reported && !complete_next_) snapshot.removed_clusters.push_back(it->first);
     clusters_.erase(it++);
-    off_the_dump_ = true;
   }
   // A host that has left and comes back is a new one: its metadata must be asked for again.
   for (auto it = assignments_.begin(); it != assignments_.end();) {
     const size_t before = it->second.size();
     absl::erase_if(it->second, [&](const auto& host) { return host.second.seen_in != builds_; });
-    if (it->second.size() != before) {
-      off_the_dump_ = true;
-      views_differed_ |= dump_is_fresh_ || dump_is_repeated_;
-    }
+    if (dump_is_fresh_ && it->second.size() != before) views_differed_ = true;
     if (it->second.empty()) {
       assignments_.erase(it++);
     } else {

@@ -40,8 +40,6 @@ class BeliefBuilder {
 
   void TakeWholeDump(ConfigDump dump);
   void TakeAssignments(const std::vector<EndpointAssignment>& assignments);
-  // The whole dump that was taken last came once more, and the last Build() kept to it.
-  void RepeatWholeDump() { dump_is_repeated_ = true; }
 
   // Whether the host set of any EDS cluster differs from the last snapshot's: only then does
   // update_time date something.
@@ -56,16 +54,9 @@ class BeliefBuilder {
     WallTime wall;
   };
   BeliefSnapshot Build(const HostSets& sets, const UpdateTimes& times, const Bracket& bracket);
-  // Where the poll's /clusters is the last Build()'s too, and this holds, nothing has changed.
-  bool may_be_unchanged() const { return !complete_next_ && !dump_is_fresh_ && !views_differed_; }
-  BeliefSnapshot BuildUnchanged(const Bracket& bracket);
   // The last Build() came right after a dump that listed hosts which /clusters did not: one of the
   // two changed in between, and another poll will tell more.
   bool views_differed() const { return views_differed_; }
-
-  // The last Build() dropped hosts or clusters that a dump had told, or went without what no dump
-  // has told: the same dump would tell something new.
-  bool went_off_the_dump() const { return off_the_dump_; }
 
   // A poll failed: the next snapshot is complete.
   void Forget();
@@ -101,9 +92,7 @@ class BeliefBuilder {
   uint64_t builds_ = 0;
   bool complete_next_ = true;
   bool dump_is_fresh_ = false;
-  bool dump_is_repeated_ = false;
   bool views_differed_ = false;
-  bool off_the_dump_ = false;
 };
 
 }  // namespace phantomd

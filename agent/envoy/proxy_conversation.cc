@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <string_view>
 #include <utility>
 
-#include "absl/hash/hash.h"
 #include "agent/base/check.h"
 #include "agent/base/strings.h"
 #include "agent/envoy/config_dump.h"
@@ -18,9 +16,6 @@ constexpr char kWholeDumpPath[] = "/config_dump?include_eds";
 // A mask applies to each section of the dump, and those it does not fit are left out.
 constexpr char kAssignmentsPath[] =
     "/config_dump?include_eds&mask=static_endpoint_configs,dynamic_endpoint_configs";
-
-// Two different answers of one poll and the next with one hash: once in 2^64.
-uint64_t HashOf(std::string_view body) { return absl::Hash<std::string_view>()(body); }
 
 }  // namespace
 
@@ -115,13 +110,13 @@ std::optional<ProxyConversation::Outcome> ProxyConversation::OnDump(const AdminR
     }
     return Fail(status, reply.received);
   }
-  const uint64_t hash = HashOf(*reply.body);
-  if (step_ == Step::kWholeDump && dump_hash_ == hash) {
-    builder_.RepeatWholeDump();
+  auto dump = DecodeConfigDump(*reply.body);
+  if (!dump.ok()) return Fail(dump.status(), reply.received);
+  if (step_ == Step::kMissingAssignments) {
+    builder_.TakeAssignments(dump->assignments);
   } else {
-    auto dump = DecodeConfigDump(*reply.body);
-    if (!dump.ok()) return Fail(dump.status(), reply.received);
-    TakeDump(*std::move(dump), hash);
+    builder_.TakeWholeDump(*std::move(dump));
+    has_dump_ = true;
   }
   if (step_ == Step::kWholeDump) {
     step_ = Step::kClusters;
@@ -130,28 +125,13 @@ std::optional<ProxyConversation::Outcome> ProxyConversation::OnDump(const AdminR
   return AskForStatsOrBuild();
 }
 
-void ProxyConversation::TakeDump(ConfigDump dump, uint64_t hash) {
-  if (step_ == Step::kMissingAssignments) {
-    builder_.TakeAssignments(dump.assignments);
-    dump_hash_.reset();
-  } else {
-    builder_.TakeWholeDump(std::move(dump));
-    dump_hash_ = hash;
-    has_dump_ = true;
-  }
-}
-
 std::optional<ProxyConversation::Outcome> ProxyConversation::OnClusters(const AdminReply& reply,
                                                                         WallTime received_wall) {
   if (!reply.body.ok()) return Fail(reply.body.status(), reply.received);
-  bracket_ = {reply.requested, reply.received, received_wall};
-  sets_hash_ = HashOf(*reply.body);
-  if (clusters_hash_ == sets_hash_ && builder_.may_be_unchanged()) {
-    return Done(builder_.BuildUnchanged(bracket_));
-  }
   auto sets = DecodeHostSets(*reply.body);
   if (!sets.ok()) return Fail(sets.status(), reply.received);
   sets_ = *std::move(sets);
+  bracket_ = {reply.requested, reply.received, received_wall};
   switch (builder_.NeedFor(sets_)) {
     case BeliefBuilder::Need::kNothing:
       return AskForStatsOrBuild();
@@ -187,15 +167,8 @@ std::optional<ProxyConversation::Outcome> ProxyConversation::OnStats(const Admin
 }
 
 ProxyConversation::Outcome ProxyConversation::Build(const UpdateTimes& times) {
-  BeliefSnapshot snapshot = builder_.Build(sets_, times, bracket_);
-  clusters_hash_ = sets_hash_;
-  if (builder_.went_off_the_dump()) dump_hash_.reset();
-  return Done(std::move(snapshot));
-}
-
-ProxyConversation::Outcome ProxyConversation::Done(BeliefSnapshot snapshot) {
   Outcome outcome;
-  outcome.snapshot = std::move(snapshot);
+  outcome.snapshot = builder_.Build(sets_, times, bracket_);
   outcome.poll_soon = builder_.views_differed();
   outcome.identity = TakeIdentity();
   return outcome;
@@ -210,7 +183,6 @@ ProxyConversation::Outcome ProxyConversation::Fail(const absl::Status& status, B
   outcome.snapshot.received = received;
   outcome.snapshot.error = FromAbsl(status.message());
   builder_.Forget();
-  dump_hash_.reset();
   // Whoever answers next may be another one: ask again who it is.
   info_.reset();
   return outcome;

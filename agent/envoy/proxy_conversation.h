@@ -7,16 +7,12 @@
 //                           all clusters are known (a quarter of the cost, or less)
 //   /stats ..update_time    if the proxy keeps it and an EDS cluster's hosts changed
 //
-// At rest the long answers are those of the poll before, byte for byte: by their hashes they are
-// recognised, and neither decoded nor compared again.
-//
 // A request that fails ends the poll with a failed snapshot; what was learned before stays, and the
 // next snapshot is complete. There is never half a snapshot.
 //
 // Thread-compatible. No I/O: the owner fetches Next() and brings the reply.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,7 +22,6 @@
 #include "agent/engine/input.h"
 #include "agent/envoy/admin_client.h"
 #include "agent/envoy/belief_builder.h"
-#include "agent/envoy/config_dump.h"
 #include "agent/envoy/poll_scheduler.h"
 #include "agent/envoy/server_info.h"
 
@@ -68,12 +63,10 @@ class ProxyConversation {
 
   std::optional<Outcome> OnServerInfo(const AdminReply& reply);
   std::optional<Outcome> OnDump(const AdminReply& reply);
-  void TakeDump(ConfigDump dump, uint64_t hash);
   std::optional<Outcome> OnClusters(const AdminReply& reply, WallTime received_wall);
   std::optional<Outcome> OnStats(const AdminReply& reply);
   std::optional<Outcome> AskForStatsOrBuild();
   Outcome Build(const UpdateTimes& times);
-  Outcome Done(BeliefSnapshot snapshot);
   Outcome Fail(const absl::Status& status, BootTime received);
   std::optional<ProxyChange> TakeIdentity();
 
@@ -87,15 +80,12 @@ class ProxyConversation {
   bool has_dump_ = false;
   bool eds_mask_works_ = true;  // older releases may refuse the mask: then the whole dump is asked
   UpdateTimesKept update_times_ = UpdateTimesKept::kUntold;
-  std::optional<uint64_t> dump_hash_;      // of the whole dump that builder_ has, as it came
-  std::optional<uint64_t> clusters_hash_;  // of the /clusters that the last snapshot was built from
 
   // Of the poll that is going on.
   PollKind kind_ = PollKind::kSlow;
   Step step_ = Step::kServerInfo;
   BootTime begun_;
   HostSets sets_;
-  uint64_t sets_hash_ = 0;
   BeliefBuilder::Bracket bracket_;
 };
 

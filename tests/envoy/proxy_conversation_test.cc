@@ -4,11 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iterator>
 #include <map>
 #include <optional>
-#include <random>
-#include <utility>
 
 #include "tests/envoy/samples.h"
 
@@ -46,12 +43,11 @@ class ProxyConversationTest : public ::testing::Test {
     answers_[kUpdateTimesPath] = Sample("stats_update_time.json");
   }
 
-  ProxyConversation::Outcome Poll(PollKind kind) { return Poll(*conversation_, kind); }
-  ProxyConversation::Outcome Poll(ProxyConversation& conversation, PollKind kind) {
+  ProxyConversation::Outcome Poll(PollKind kind) {
     asked_.clear();
-    conversation.Begin(kind, now_);
+    conversation_->Begin(kind, now_);
     for (int requests = 0; requests < 20; ++requests) {
-      const ProxyConversation::Request request = conversation.Next();
+      const ProxyConversation::Request request = conversation_->Next();
       asked_.push_back(request.path);
       AdminReply reply;
       reply.requested = now_ += std::chrono::milliseconds(1);
@@ -59,7 +55,7 @@ class ProxyConversationTest : public ::testing::Test {
       const auto refused = refused_at_.find(request.at);
       reply.body = refused != refused_at_.end() ? refused->second : answers_.at(request.path);
       if (request.path == kClusters) clusters_bracket_ = {reply.requested, reply.received};
-      auto outcome = conversation.OnReply(std::move(reply), kWall);
+      auto outcome = conversation_->OnReply(std::move(reply), kWall);
       if (outcome.has_value()) return *std::move(outcome);
     }
     ADD_FAILURE() << "the poll never ends";
@@ -186,57 +182,6 @@ TEST_F(ProxyConversationTest, EveryFailureIsAFailedSnapshotAndTheNextOneIsWhole)
       EXPECT_TRUE(next.snapshot.complete);
       EXPECT_EQ(next.snapshot.clusters.size(), 10u);
     }
-  }
-}
-
-// Two conversations get the same answers, but for blanks at the end that make one's answers new
-// ones each time: they tell the same.
-TEST_F(ProxyConversationTest, AnswersThatAreRecognisedTellWhatTheyWouldHaveTold) {
-  struct State {
-    std::string dump, endpoints;
-    absl::StatusOr<std::string> clusters;
-  };
-  const std::string dump = Sample("config_dump.json");
-  const std::string endpoints = Sample("config_dump_eds.json");
-  const std::string clusters = Sample("clusters.json");
-  std::string other_dump = dump;
-  const std::string workload = "outbound|8080||catalog";
-  for (size_t at = 0; (at = other_dump.find(workload, at)) != std::string::npos; ++at) {
-    other_dump.replace(at, workload.size(), "outbound|8081||catalog");
-  }
-  const State states[] = {
-      {dump, endpoints, clusters},
-      {dump, endpoints, Sample("clusters_held.json")},
-      {dump, endpoints, WithNewHost(clusters)},
-      {dump, endpoints, std::string(R"({"cluster_statuses":[]})")},
-      {other_dump, endpoints, clusters},
-      {dump, endpoints, absl::UnavailableError("GET it: broken")},
-  };
-  std::minstd_rand random(1);
-  std::optional<ProxyConversation> always_new;
-  size_t blanks = 0;
-  size_t state = 0;
-  for (int poll = 0; poll < 800; ++poll) {
-    if (poll % 400 == 0) {  // the second half is of a release that refuses the mask
-      conversation_.emplace(Registered(), std::vector{kFirst, kSecond});
-      always_new.emplace(Registered(), std::vector{kFirst, kSecond});
-    }
-    if (random() % 3 == 0) state = random() % std::size(states);
-    answers_[kDump] = states[state].dump;
-    answers_[kEndpoints] = states[state].endpoints;
-    if (poll >= 400) answers_[kEndpoints] = absl::FailedPreconditionError("HTTP status 400");
-    answers_[kClusters] = states[state].clusters;
-    const PollKind kind = random() % 2 == 0 ? PollKind::kSlow : PollKind::kFast;
-    const BootTime begun = now_;
-    const auto outcome = Poll(kind);
-    for (auto& [path, answer] : answers_) {
-      if (answer.ok()) answer->append(++blanks % 50 + 1, ' ');
-    }
-    now_ = begun;
-    const auto expected = Poll(*always_new, kind);
-    ASSERT_EQ(outcome.snapshot, expected.snapshot) << poll;
-    ASSERT_EQ(outcome.poll_soon, expected.poll_soon) << poll;
-    ASSERT_EQ(outcome.status, expected.status) << poll;
   }
 }
 
