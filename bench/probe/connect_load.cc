@@ -38,12 +38,6 @@ int64_t ThreadCpuNanos() {
 }
 
 // Without TIME_WAIT, which would use up the ports of the client.
-void CloseByReset(Fd& fd) {
-  const linger reset{1, 0};
-  PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-  fd.Close();
-}
-
 class Load {
  public:
   Load() {

@@ -131,11 +131,6 @@ class AgainTest : public testing::Test {
     pollfd outcome{fd.get(), POLLOUT, 0};
     EXPECT_EQ(poll(&outcome, 1, 60'000), 1);
   }
-  static void CloseByReset(Fd& fd) {
-    const linger reset{1, 0};
-    PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-    fd.Close();
-  }
   // Those that are no more than a memory of one (TIME_WAIT, or FIN_WAIT2 without an owner) are
   // none.
   int SocketsOfClient() const {

@@ -24,11 +24,7 @@ class EndProbeTest : public ProbeTest {
     ProbeTest::Keep(std::move(output));
   }
 
-  static void Reset(Fd fd) {
-    const linger reset{1, 0};
-    PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-    fd.Close();
-  }
+  static void Reset(Fd fd) { CloseByReset(fd); }
   // What somebody has connected to the server's port of this family.
   Fd Accept(Family family = Family::kV4) const {
     const Fd& listener = family == Family::kV6 ? server_v6_ : server_v4_;

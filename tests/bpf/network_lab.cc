@@ -173,6 +173,12 @@ SocketAddress ToSockaddr(Family family, const IpAddr& ip, uint16_t port) {
   return out;
 }
 
+void CloseByReset(Fd& fd) {
+  const linger reset{1, 0};
+  PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
+  fd.Close();
+}
+
 Fd TcpSocket(Family family, bool blocking) {
   const int domain = family == Family::kV4 ? AF_INET : AF_INET6;
   Fd fd(socket(domain, SOCK_STREAM | SOCK_CLOEXEC | (blocking ? 0 : SOCK_NONBLOCK), 0));

@@ -87,6 +87,7 @@ SocketAddress ToSockaddr(Family family, const IpAddr& ip, uint16_t port);
 
 // A TCP socket made in the namespace of the calling thread.
 Fd TcpSocket(Family family, bool blocking);
+void CloseByReset(Fd& fd);
 void SetOption(const Fd& fd, int level, int name, int value);
 // 0 or the errno.
 int Connect(const Fd& fd, Family family, const IpAddr& ip, uint16_t port);

@@ -33,12 +33,6 @@ int PendingError(const Fd& fd) {
   return error;
 }
 
-void CloseByReset(Fd& fd) {
-  const linger reset{1, 0};
-  PHANTOMD_CHECK(setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof(reset)) == 0);
-  fd.Close();
-}
-
 // One thread's share: every kWorkers-th client, beginning with `first`.
 class Worker {
  public:
