@@ -10,6 +10,8 @@ find_package(simdjson REQUIRED)
 find_package(fmt REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(SQLite3 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libbpf REQUIRED IMPORTED_TARGET libbpf>=1.1)
 

@@ -24,9 +24,7 @@ class Engine::Impl {
     core.Apply(input);
   }
 
-  // The last input of a recording dates its end: a replay then knows, as the live engine did, that
-  // no news came until then.
-  void DateTheEnd() {
+  void MarkNow() {
     if (core.now() > last_applied_) Apply({core.now(), ClockChange{core.offset()}});
   }
 
@@ -61,6 +59,8 @@ void Engine::Advance() {
   }
 }
 
+void Engine::MarkNow() { impl_->MarkNow(); }
+
 absl::Status Engine::Replay(const Input& input) {
   if (std::holds_alternative<Header>(input.value)) {
     return absl::InvalidArgumentError("a second header: a recording has one, as its first input");
@@ -83,7 +83,7 @@ absl::Status Engine::Replay(const Input& input) {
 
 void Engine::Finish() {
   while (const std::optional<Input> input = impl_->merge.NextRegardless()) impl_->Apply(*input);
-  if (impl_->live) impl_->DateTheEnd();
+  if (impl_->live) impl_->MarkNow();
   impl_->core.Finish();
 }
 

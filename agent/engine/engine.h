@@ -51,6 +51,9 @@ class Engine {
   void Post(EdgePost post);
   // Applies every input that all low marks have passed and judges what is due.
   void Advance();
+  // Makes an input of the instant up to which inputs have been applied, where the last one is
+  // older: whoever is told the inputs again then knows, too, that no news came until then.
+  void MarkNow();
 
   // --- Replay: inputs in the order of a recording (the header already given to the constructor)
   // ---

@@ -152,7 +152,7 @@ void ApiFeed::Probe() {
 
 std::vector<std::unique_ptr<WatchSource>> ApiFeeds(const std::string& node_name,
                                                    Nanos probe_interval, KubeAccess& access,
-                                                   const Clock& clock) {
+                                                   const Clock& clock, InheritedFeeds inherited) {
   std::vector<std::unique_ptr<WatchSource>> out;
   for (const Feed feed : {Feed::kPods, Feed::kSlices, Feed::kNodes}) {
     ApiFeedOptions options;
@@ -164,7 +164,11 @@ std::vector<std::unique_ptr<WatchSource>> ApiFeeds(const std::string& node_name,
     auto random = [engine = std::mt19937(std::random_device()())]() mutable {
       return std::uniform_real_distribution<double>(0, 1)(engine);
     };
-    out.push_back(std::make_unique<ApiFeed>(std::move(options), access, clock, std::move(random)));
+    auto source = std::make_unique<ApiFeed>(std::move(options), access, clock, std::move(random));
+    if (Inheritance known = inherited.Take(feed); known.good_until.is_set()) {
+      source->Inherit(std::move(known));
+    }
+    out.push_back(std::move(source));
   }
   return out;
 }

@@ -20,10 +20,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "agent/base/clock.h"
 #include "agent/kube/api_exchange.h"
+#include "agent/kube/inherited_feeds.h"
 #include "agent/kube/kube_access.h"
 #include "agent/kube/list_watch.h"
 #include "agent/kube/watch_source.h"
@@ -42,6 +44,9 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
   ApiFeed(ApiFeedOptions options, KubeAccess& access, const Clock& clock,
           std::function<double()> random);
   ~ApiFeed() override;
+
+  // As ObjectTracker::Inherit.
+  void Inherit(Inheritance inheritance) { watch_.Inherit(std::move(inheritance)); }
 
   bool Step(std::vector<Input>& out) override;
   const FeedStats& stats() const override { return watch_.stats(); }
@@ -82,9 +87,9 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
 };
 
 // "pods", "endpointslices" and "nodes" of the cluster, or with `node_name` the pods of that node
-// alone; for FeedLoop. `access` must outlive them.
+// alone; for FeedLoop. `access` must outlive them. They go on from what is inherited.
 std::vector<std::unique_ptr<WatchSource>> ApiFeeds(const std::string& node_name,
                                                    Nanos probe_interval, KubeAccess& access,
-                                                   const Clock& clock);
+                                                   const Clock& clock, InheritedFeeds inherited);
 
 }  // namespace phantomd

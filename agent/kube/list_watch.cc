@@ -39,6 +39,8 @@ ListWatch::ListWatch(ListWatchOptions options, std::string source, std::function
   stats_.waiting = fmt::format("{}: not asked yet", stats_.source);
 }
 
+void ListWatch::Inherit(Inheritance inheritance) { tracker_.Inherit(std::move(inheritance)); }
+
 std::string ListWatch::Path() const {
   if (want_ == Want::kList && !continue_.empty()) return NextPagePath(options_.objects, continue_);
   if (want_ == Want::kList) {

@@ -32,6 +32,7 @@
 #include "agent/kube/answer_reader.h"
 #include "agent/kube/api_paths.h"
 #include "agent/kube/backoff.h"
+#include "agent/kube/inherited_feeds.h"
 #include "agent/kube/object_tracker.h"
 #include "agent/kube/watch_source.h"
 
@@ -62,6 +63,9 @@ class ListWatch {
  public:
   // `random` gives numbers in [0, 1); `source` is for people: "pods of https://10.96.0.1".
   ListWatch(ListWatchOptions options, std::string source, std::function<double()> random);
+
+  // As ObjectTracker::Inherit.
+  void Inherit(Inheritance inheritance);
 
   // A request, if it is time for one; then no other before OnEnd().
   std::optional<ApiRequest> TakeRequest(BootTime now);

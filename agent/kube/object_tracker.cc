@@ -25,6 +25,16 @@ void MarkDeleted(ObjectChange& change, BootTime not_before) {
 
 }  // namespace
 
+void ObjectTracker::Inherit(Inheritance inheritance) {
+  for (ObjectChange& change : inheritance.existing) {
+    PHANTOMD_CHECK(FeedOf(change) == feed_);
+    std::string key = KeyOf(change);
+    known_[std::move(key)] = Known{std::move(change), list_};
+  }
+  broken_ = true;
+  good_until_ = inheritance.good_until;
+}
+
 void ObjectTracker::Changed(BootTime observed, ObjectChange change, std::vector<Input>& out) {
   PHANTOMD_CHECK(FeedOf(change) == feed_);
   known_[KeyOf(change)] = Known{change, list_};

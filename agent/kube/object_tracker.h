@@ -19,6 +19,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "agent/engine/input.h"
+#include "agent/kube/inherited_feeds.h"
 #include "agent/kube/watch_event.h"
 
 namespace phantomd {
@@ -26,6 +27,10 @@ namespace phantomd {
 class ObjectTracker {
  public:
   explicit ObjectTracker(Feed feed) : feed_(feed) {}
+
+  // What another one knew, which the engine has been told, and that its watch is broken. To be
+  // called first; the tracker then stands as after Break().
+  void Inherit(Inheritance inheritance);
 
   // Each appends what the engine must be told to `out`. `change` must be of this feed's kind.
   void Changed(BootTime observed, ObjectChange change, std::vector<Input>& out);

@@ -99,7 +99,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
     adoption_.Adopt(now);
     Resolve(records, now, /*expire=*/!more, sink);
   }
-  if (first && !kernel_->continues()) TellOutage(now, sink);
+  if (first) TellOutage(now, sink);
   TakeLosses(now, /*last=*/false, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
   kernel_->ReleaseTaken();
@@ -146,11 +146,17 @@ void Probe::Resolve(const std::vector<ConnectRecord>& records, BootTime now, boo
 }
 
 void Probe::TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  const std::optional<ProbeOptions::Predecessor>& before = options_.predecessor;
+  // Pinned records are all there, but for those that were read and forgotten.
+  if (kernel_->continues() && (!before.has_value() || before->ended)) return;
   BootTime oldest = started_;
   for (const ProxyProcess* process : discovery_.processes().Living()) {
     oldest = std::min(oldest, process->start);
   }
-  if (oldest == started_) return;  // no proxy lived then
+  if (before.has_value()) {
+    oldest = before->had_proxies ? before->until : std::max(oldest, before->until);
+  }
+  if (oldest >= started_) return;  // no proxy lived then
   sink(Loss{.what = "attempt", .from = oldest, .to = now, .count_unknown = true});
 }
 

@@ -6,8 +6,9 @@
 // and AttemptCheck whether the kernel's counts of each proxy agree.
 //
 // A fresh agent knows nothing of what happened before it: the attempts of proxies that lived then
-// are a loss of unknown count, since the start of the oldest of them. An agent that follows another
-// one by its pins knows all of it.
+// are a loss of unknown count, since the start of the oldest of them, or since the agent before it
+// was told its last. An agent that follows another one by its pins knows all of it, but for what
+// that one had read and not yet kept when it was killed.
 //
 // Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
 // It hands out, in this order: proxies that are new or changed, attempts in the order of their
@@ -21,6 +22,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,6 +45,13 @@ struct ProbeOptions {
   InitiatorOptions initiator;
   DiscoveryOptions discovery;
   Nanos scan_interval = std::chrono::seconds(10);
+  // The agent before this one, where it has kept what it was told.
+  struct Predecessor {
+    BootTime until;      // it was told what happened
+    bool ended = false;  // it was told all that it had read
+    bool had_proxies = false;
+  };
+  std::optional<Predecessor> predecessor;
 };
 
 using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss>;
@@ -70,7 +79,7 @@ class Probe {
 
   void Resolve(const std::vector<ConnectRecord>& records, BootTime now, bool expire,
                const std::function<void(ProbeOutput)>& sink);
-  // What nobody recorded before the programs were attached.
+  // What nobody recorded before the programs were attached, or what is not known any more.
   void TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink);
   void TakeLosses(BootTime now, bool last, const std::function<void(ProbeOutput)>& sink);
 

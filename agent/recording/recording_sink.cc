@@ -6,6 +6,12 @@
 
 namespace phantomd {
 
+void RecordingSink::Write(const Input& input) {
+  if (passing_over_) return;
+  begun_ = true;
+  writer_->Append(input);
+}
+
 void RecordingSink::Flush() {
   writer_->Flush();
   const std::string error(FromAbsl(writer_->status().message()));

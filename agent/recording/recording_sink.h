@@ -1,7 +1,8 @@
-// RecordingSink is the recording as the writer thread's sink: it writes, says once when the
-// recording had to end, and tells anyone who asks how it stands.
+// RecordingSink is the recording as one of the sinks of what the engine is told: it writes, says
+// once when the recording had to end, and tells anyone who asks how it stands.
 //
-// Write() and Flush() belong to the writer thread; stats() is thread-safe.
+// A recording has one export, at its beginning; it passes over later ones. For the writer's thread;
+// stats() is thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,8 @@
 #include <string>
 
 #include "agent/base/published.h"
+#include "agent/engine/input_sink.h"
 #include "agent/recording/writer.h"
-#include "agent/recording/writer_thread.h"
 
 namespace phantomd {
 
@@ -24,13 +25,17 @@ class RecordingSink : public InputSink {
  public:
   explicit RecordingSink(std::unique_ptr<RecordWriter> writer) : writer_(std::move(writer)) {}
 
-  void Write(const Input& input) override { writer_->Append(input); }
+  void BeginExport() override { passing_over_ = begun_; }
+  void EndExport() override { passing_over_ = false; }
+  void Write(const Input& input) override;
   void Flush() override;
 
   RecordingStats stats() const { return *stats_.Get(); }
 
  private:
   const std::unique_ptr<RecordWriter> writer_;
+  bool begun_ = false;
+  bool passing_over_ = false;  // a later export
   bool said_ = false;
   Published<RecordingStats> stats_;
 };

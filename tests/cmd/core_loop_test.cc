@@ -39,9 +39,11 @@ class CoreLoopTest : public ::testing::Test {
       : engine_(
             std::get<Header>(testing::SampleRecording()[0].value), At(1), Engine::Options(),
             [this](const Input& input) { applied_.push_back(input); }, Engine::JudgedSink()),
-        loop_(
-            engine_, node_, {inbox_, targets_, questions_, demand_, report_, health_},
-            [this] { ++woken_; }, [this] { return edges_; }) {}
+        loop_(engine_, node_, {inbox_, targets_, questions_, demand_, health_},
+              {.demand_changed = [this] { ++woken_; },
+               .edges_health = [this] { return edges_; },
+               .show = [this](std::shared_ptr<const Report> report) { report_.Set(report); }},
+              {ProxyId("heir"), ProxyId("lost")}) {}
 
   // Everything of the sample recording that its edges tell until `until`, then their low marks.
   void PostEdges(BootTime until) {
@@ -143,6 +145,23 @@ TEST_F(CoreLoopTest, FinishAsksTheNodeForWhatItHeldBack) {
   EXPECT_EQ(report_.Get()->status.not_judged, before + 1);
 }
 
+TEST_F(CoreLoopTest, InheritedProxyThatIsNotFoundIsGone) {
+  node_.outputs.push_back(Discovered("heir"));
+  loop_.Step(At(2));
+  node_.outputs.push_back(Discovered("late"));
+  loop_.Step(At(3));
+  PostEdges(At(4));
+  loop_.Step(At(4));
+  std::vector<std::string> told;
+  for (const Input& input : applied_) {
+    if (const auto* change = std::get_if<ProxyChange>(&input.value)) {
+      told.push_back(change->proxy.id.value() + (change->gone ? " gone" : ""));
+    }
+  }
+  EXPECT_THAT(told, ::testing::IsSupersetOf({"heir", "lost gone", "late"}));
+  EXPECT_THAT(told, ::testing::Not(::testing::Contains("heir gone")));
+}
+
 TEST_F(CoreLoopTest, PublishesAtMostOnceASecond) {
   loop_.Step(At(2));
   const auto first = report_.Get();
@@ -234,7 +253,7 @@ TEST(EdgesHealthTest, FeedThatIsNotSyncedSaysWhy) {
                  .skipped = 2,
                  .last_error = "slices.json line 3: broken"},
                 {.source = "file:x", .waiting = "x: missing"}};
-  const AgentHealth health = EdgesHealth(kube, AdminPollStats(), std::nullopt);
+  const AgentHealth health = EdgesHealth(kube, AdminPollStats(), std::nullopt, "");
   EXPECT_EQ(health.feed_errors.at(Feed::kPods), "pods.json: missing");
   EXPECT_EQ(health.feed_errors.at(Feed::kSlices), "slices.json line 3: broken");
   EXPECT_THAT(health.limitations, ElementsAre("x: missing"));
@@ -248,7 +267,7 @@ TEST(EdgesHealthTest, SkippedEventOfASyncedFeedIsALimitation) {
                  .synced = true,
                  .skipped = 1,
                  .last_error = "pods.json line 3: broken"}};
-  const AgentHealth health = EdgesHealth(kube, AdminPollStats(), std::nullopt);
+  const AgentHealth health = EdgesHealth(kube, AdminPollStats(), std::nullopt, "");
   EXPECT_THAT(health.feed_errors, IsEmpty());
   EXPECT_THAT(health.limitations, ElementsAre("pods.json line 3: broken"));
 }
@@ -260,17 +279,18 @@ TEST(EdgesHealthTest, PollsAndRecordingAreCounted) {
   polls.limitations = {{ProxyId("p"), "proxy p keeps no update_time"}};
   const AgentHealth health = EdgesHealth(
       KubeStats(), polls,
-      RecorderState{.stats = {.written = 9, .lost = 4, .error = "r.rec: No space left on device"},
-                    .blocked = 5});
+      RecordingStats{.written = 9, .lost = 4, .error = "r.rec: No space left on device"},
+      "cannot keep the state in /s/state.db: database or disk is full");
   EXPECT_EQ(health.admin_polls.count, 1u);
   EXPECT_EQ(health.admin_polls.buckets.size(), health.admin_polls.bounds.size() + 1);
   EXPECT_EQ(health.admin_polls.buckets[3], 1u);
   EXPECT_EQ(health.admin_poll_errors, 3u);
-  EXPECT_EQ(health.mailbox_blocked.at("recording"), 5u);
   EXPECT_THAT(health.limitations,
               ElementsAre("no Kubernetes feed is followed (--feed): no pod is known",
                           "proxy p keeps no update_time",
-                          "r.rec: No space left on device; 4 inputs since then are not in it"));
+                          "r.rec: No space left on device; 4 inputs since then are not in it",
+                          "cannot keep the state in /s/state.db: database or disk is full; a "
+                          "restart would go on from what was kept before"));
 }
 
 }  // namespace

@@ -116,6 +116,8 @@ TEST(FlagsTest, WrongOnesAreNamedAndExitTwo) {
       {{"--feed=file:"}, "--feed: file: is no feed"},
       {{"--feed=kubernetes", "--feed=file:/x"}, "--feed: kubernetes excludes every other feed"},
       {{"--kubeconfig=/k"}, "--kubeconfig: is of use with --feed=kubernetes alone"},
+      {{"--state_dir=/s", "--feed=file:pods.json"},
+       "--state_dir: cannot go together with --feed=file:PATH"},
       {{"--feed=kubernetes", "--kube_context=c"},
        "--kube_context: is the context of a --kubeconfig"},
       {{"--feed_probe_interval=1ms"}, "--feed_probe_interval: 1ms is too short"},

@@ -1,6 +1,8 @@
 // phantomd as a process with its real probes: how it starts, refuses to, and ends.
 
 #include <gmock/gmock.h>
+#include <google/protobuf/util/json_util.h>
+#include <google/protobuf/util/time_util.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -8,6 +10,7 @@
 #include <fstream>
 
 #include "agent/serve/metrics_server.h"
+#include "phantom/v1/query.pb.h"
 #include "tests/cmd/run_program.h"
 #include "tests/serve/test_server.h"
 
@@ -150,6 +153,82 @@ TEST_F(PhantomdTest, WithoutPrivilegeItSaysWhatItNeeds) {
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, HasSubstr("root"));
   EXPECT_EQ(Lines(ran.err), 1u) << ran.err;
+}
+
+class StateTest : public PhantomdTest {
+ protected:
+  std::vector<std::string> WithState(std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"--state_dir", State()});
+    return Arguments(std::move(more));
+  }
+  std::string State() const { return folder_ / "state"; }
+  // Since when it has counted, in ms. The wall clock may be slewed meanwhile, by far less than 50.
+  int64_t CountingSince() const {
+    phantom::v1::Status status;
+    EXPECT_TRUE(
+        google::protobuf::util::JsonStringToMessage(Ctl({"status", "-o", "json"}).out, &status)
+            .ok());
+    return google::protobuf::util::TimeUtil::TimestampToMilliseconds(status.started());
+  }
+};
+
+TEST_F(StateTest, AKilledAgentIsFollowedByOneThatGoesOnFromItsState) {
+  int64_t since = 0;
+  {
+    RunningProgram agent("phantomd", WithState());
+    WaitUntilItAnswers();
+    since = CountingSince();
+    agent.Signal(SIGKILL);
+    agent.Wait();
+  }
+  for (const int signal : {SIGTERM, SIGKILL, SIGTERM}) {
+    RunningProgram agent("phantomd", WithState());
+    WaitUntilItAnswers();
+    EXPECT_THAT(agent.Errors(), HasSubstr("goes on from the state in " + State()));
+    EXPECT_NEAR(CountingSince(), since, 50);
+    agent.Signal(signal);
+    agent.Wait();
+  }
+  std::filesystem::remove_all(State());
+  RunningProgram agent("phantomd", WithState());
+  WaitUntilItAnswers();
+  EXPECT_GT(CountingSince(), since + 50) << "without its state it begins anew";
+}
+
+TEST_F(StateTest, DamagedStateIsSetAsideWithOneSentence) {
+  std::filesystem::create_directories(State());
+  std::ofstream(State() + "/state.db") << std::string(5'000, 'x');
+  RunningProgram agent("phantomd", WithState());
+  WaitUntilItAnswers();
+  EXPECT_THAT(agent.Errors(), HasSubstr("warning the state in " + State() +
+                                        "/state.db is damaged: file is not a database; it is set "
+                                        "aside, and what it told is not known\n"));
+  EXPECT_TRUE(std::filesystem::exists(State() + "/state.db.unusable"));
+}
+
+TEST_F(StateTest, StateOfAnotherAgentIsLeftToIt) {
+  RunningProgram first("phantomd", WithState());
+  WaitUntilItAnswers();
+  const Ran second =
+      RunProgram("phantomd", {"--listen", "unix:" + folder_ / "other.sock", "--node_name=n1",
+                              "--metrics_listen=none", "--state_dir", State()});
+  EXPECT_EQ(second.code, 1);
+  EXPECT_THAT(second.err, HasSubstr("another agent keeps its own there"));
+  EXPECT_EQ(Lines(second.err), 1u) << second.err;
+  first.Signal(SIGTERM);
+  EXPECT_EQ(first.Wait(), 0) << first.Errors();
+}
+
+TEST_F(StateTest, ARecordingOfAnHeirReplaysToWhatItSaid) {
+  for (int i = 0; i < 2; ++i) {
+    RunningProgram agent("phantomd", WithState({"--record", folder_ / "node.rec"}));
+    WaitUntilItAnswers();
+    agent.Signal(SIGTERM);
+    EXPECT_EQ(agent.Wait(), 0) << agent.Errors();
+  }
+  const Ran replay = RunProgram("phantomctl", {"replay", folder_ / "node.rec"});
+  EXPECT_EQ(replay.code, 0) << replay.err;
+  EXPECT_EQ(replay.err, "");
 }
 
 TEST_F(PhantomdTest, OutsideAClusterItSaysWhatItMissesOfOne) {

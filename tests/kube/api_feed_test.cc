@@ -183,12 +183,32 @@ TEST_F(ApiFeedTest, AServerThatAsksForTimeGetsIt) {
 }
 
 TEST_F(ApiFeedTest, OneFeedForEachKind) {
-  const auto cluster = ApiFeeds("", std::chrono::seconds(1), access_, clock_);
+  const auto cluster = ApiFeeds("", std::chrono::seconds(1), access_, clock_, {});
   Words sources;
   for (const auto& feed : cluster) sources.push_back(feed->stats().source);
   EXPECT_THAT(sources, ElementsAre("pods by test", "endpointslices by test", "nodes by test"));
-  const auto own = ApiFeeds("node-a", std::chrono::seconds(1), access_, clock_);
+  const auto own = ApiFeeds("node-a", std::chrono::seconds(1), access_, clock_, {});
   EXPECT_EQ(own[0]->stats().source, "pods with spec.nodeName=node-a by test");
+}
+
+TEST_F(ApiFeedTest, EachFeedInheritsItsKind) {
+  InheritedFeeds before;
+  for (const char* uid : {"u1", "u9"}) {
+    before.Learn({BootTime::FromNanos(5), PodChange{.pod = {.uid = PodUid(uid)}}});
+  }
+  before.Learn({BootTime::FromNanos(6), NodeChange{.name = "n1"}});
+  before.Learn({BootTime::FromNanos(7), FeedChange{Feed::kPods, FeedState::kSynced, {}}});
+  before.Break(Nanos(0));
+  // Nobody can be asked yet.
+  auto feeds = ApiFeeds("", std::chrono::seconds(1), access_, clock_, std::move(before));
+  std::vector<uint64_t> objects;
+  for (const auto& feed : feeds) {
+    std::vector<Input> told;
+    feed->Step(told);
+    EXPECT_THAT(told, IsEmpty());
+    objects.push_back(feed->stats().objects);
+  }
+  EXPECT_THAT(objects, ElementsAre(2u, 0u, 1u));
 }
 
 }  // namespace

@@ -183,5 +183,80 @@ TEST(ObjectTrackerTest, WhatIsNotUnderstoodIsNotGone) {
   EXPECT_EQ(tracker.size(), 1u);
 }
 
+TEST(ObjectTrackerTest, WhatAnotherKnewIsDeletedWhereTheFirstListLacksIt) {
+  ObjectTracker tracker(Feed::kPods);
+  std::vector<Input> out;
+  tracker.Inherit({.existing = {Pod("a"), Pod("b"), Pod("c")}, .good_until = T(10)});
+  EXPECT_FALSE(tracker.synced());
+  EXPECT_EQ(tracker.size(), 3u);
+  tracker.Break(T(19), T(18), out);  // the gap is one, and the engine knows of it
+  tracker.BeginList();
+  tracker.Changed(T(20), Pod("a"), out);
+  tracker.Deleted(T(21), Pod("b"), out);
+  tracker.ListComplete(T(22), out);
+  EXPECT_THAT(Said(out), ElementsAre("20 a", "21 -b@10", "22 -c@10", "22 synced"));
+}
+
+Input Told(int64_t at, ObjectChange change) {
+  Input input{T(at), {}};
+  std::visit([&](auto& value) { input.value = std::move(value); }, change);
+  return input;
+}
+
+PodChange Gone(const std::string& uid) {
+  PodChange change = Pod(uid);
+  change.deleted = true;
+  return change;
+}
+
+std::vector<std::string> Uids(const Inheritance& inheritance) {
+  std::vector<std::string> out;
+  for (const ObjectChange& change : inheritance.existing) {
+    out.push_back(std::get<PodChange>(change).pod.uid.value());
+  }
+  return out;
+}
+
+TEST(InheritedFeedsTest, ExistingIsWhatWasToldLastAndNotDeleted) {
+  InheritedFeeds feeds;
+  feeds.Learn(Told(5, Pod("a")));
+  feeds.Learn(Told(5, Pod("b")));
+  feeds.Learn(Told(6, Pod("c")));
+  feeds.Learn({T(7), FeedChange{Feed::kPods, FeedState::kSynced, {}}});
+  feeds.Learn(Told(8, Gone("b")));
+  PodChange ready = Pod("c");
+  ready.ready = true;
+  feeds.Learn(Told(9, ready));
+  feeds.Learn(Told(9, NodeChange{.name = "n1"}));
+  feeds.Learn({T(20), ClockChange{}});
+  EXPECT_THAT(Said(feeds.Break(Nanos(3))), ElementsAre("20 broken@17"));
+  EXPECT_THAT(Said(feeds.Break(Nanos(3))), IsEmpty()) << "once";
+  const Inheritance pods = feeds.Take(Feed::kPods);
+  EXPECT_EQ(pods.good_until, T(17));
+  EXPECT_THAT(Uids(pods), ::testing::UnorderedElementsAre("a", "c"));
+  for (const ObjectChange& change : pods.existing) {
+    const auto& pod = std::get<PodChange>(change);
+    EXPECT_EQ(pod.ready, pod.pod.uid.value() == "c") << "as last told";
+  }
+  const Inheritance nodes = feeds.Take(Feed::kNodes);
+  EXPECT_EQ(nodes.good_until, T(5)) << "never synced: since the first input";
+  EXPECT_EQ(nodes.existing.size(), 1u);
+  EXPECT_FALSE(feeds.Take(Feed::kSlices).good_until.is_set()) << "nothing was told of it";
+}
+
+TEST(InheritedFeedsTest, AWatchWasGoodNoLongerThanItIsKnown) {
+  InheritedFeeds feeds;
+  feeds.Learn({T(10), FeedChange{Feed::kPods, FeedState::kSynced, {}}});
+  feeds.Learn({T(10), FeedChange{Feed::kSlices, FeedState::kSynced, {}}});
+  feeds.Learn({T(10), FeedChange{Feed::kNodes, FeedState::kSynced, {}}});
+  feeds.Learn({T(15), FeedChange{Feed::kSlices, FeedState::kBroken, T(13)}});
+  feeds.Learn({T(15), FeedChange{Feed::kNodes, FeedState::kBroken, T(14)}});
+  feeds.Learn({T(19), FeedChange{Feed::kNodes, FeedState::kSynced, {}}});
+  feeds.Learn({T(20), ClockChange{}});
+  // The nodes' watch is not known to have been alive before it was synced again.
+  EXPECT_THAT(Said(feeds.Break(Nanos(5))), ElementsAre("20 broken@15", "20 broken@19"));
+  EXPECT_EQ(feeds.Take(Feed::kSlices).good_until, T(13)) << "it was broken already";
+}
+
 }  // namespace
 }  // namespace phantomd

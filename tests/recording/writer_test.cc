@@ -1,16 +1,12 @@
-// The writer when the disk is full, and the thread that feeds it.
+// The writer, also when the disk is full, and the sink that feeds it.
 
 #include "agent/recording/writer.h"
 
-#include <sys/resource.h>
-
-#include <csignal>
-
 #include "agent/recording/reader.h"
 #include "agent/recording/recording_sink.h"
-#include "agent/recording/writer_thread.h"
 #include "gmock/gmock.h"
 #include "tests/base/temporary_folder.h"
+#include "tests/testing/file_size_limit.h"
 #include "tests/wire/sample_inputs.h"
 
 namespace phantomd {
@@ -34,26 +30,6 @@ class RecordWriterTest : public testing::TemporaryFolder {
     EXPECT_FALSE(reader->truncated()) << reader->truncation();
     return out;
   }
-};
-
-// Makes write(2) fail with EFBIG beyond a number of bytes, as a full disk fails with ENOSPC: after
-// a part of the buffer was taken.
-class FileSizeLimit {
- public:
-  explicit FileSizeLimit(rlim_t bytes) {
-    getrlimit(RLIMIT_FSIZE, &before_);
-    handler_ = std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit limit{bytes, before_.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    setrlimit(RLIMIT_FSIZE, &before_);
-    std::signal(SIGXFSZ, handler_);
-  }
-
- private:
-  rlimit before_{};
-  void (*handler_)(int);
 };
 
 TEST_F(RecordWriterTest, FlushedInputsAreInTheFile) {
@@ -106,7 +82,7 @@ TEST_F(RecordWriterTest, FullDiskEndsTheRecordingAtAWholeRecordAndCountsTheRest)
   writer->Flush();
   const size_t whole = ReadBytes(path).size();
   {
-    const FileSizeLimit limit(whole + 7);  // the next flush fails after 7 bytes
+    const testing::FileSizeLimit limit(whole + 7);  // the next flush fails after 7 bytes
     writer->Append(Tick(2));
     writer->Append(Tick(3));
     writer->Flush();
@@ -135,66 +111,41 @@ TEST_F(RecordWriterTest, FirstInputMustBeTheHeader) {
   EXPECT_DEATH((*RecordWriter::Create(PathOf("r")))->Append(Tick(1)), "check failed");
 }
 
-TEST_F(RecordWriterTest, ThreadWritesAllThatWasPostedBeforeStop) {
+TEST_F(RecordWriterTest, SinkWritesAndTellsHowItStands) {
   const std::string path = PathOf("r");
-  std::vector<Input> inputs = {testing::EveryInput()[0]};
-  for (int i = 1; i <= 5'000; ++i) inputs.push_back(Tick(i));
   RecordingSink sink(*RecordWriter::Create(path));
-  {
-    WriterThread thread(16, {&sink});
-    for (const Input& input : inputs) ASSERT_TRUE(thread.inbox().Post(input));
-    thread.Stop();
-    EXPECT_FALSE(thread.inbox().Post(Tick(9)));
-  }
+  const std::vector<Input> inputs = {testing::EveryInput()[0], Tick(1), Tick(2)};
+  for (const Input& input : inputs) sink.Write(input);
+  sink.Flush();
   EXPECT_EQ(ReadAll(path), inputs);
-  EXPECT_EQ(sink.stats().written, inputs.size());
+  EXPECT_EQ(sink.stats().written, 3u);
   EXPECT_EQ(sink.stats().lost, 0u);
   EXPECT_EQ(sink.stats().error, "");
 }
 
-TEST_F(RecordWriterTest, ThreadTellsThatTheDiskIsFull) {
-  RecordingSink sink(std::make_unique<RecordWriter>(open("/dev/full", O_WRONLY), "/dev/full"));
-  {
-    WriterThread thread(16, {&sink});
-    thread.inbox().Post(testing::EveryInput()[0]);
-    for (int i = 1; i <= 9; ++i) thread.inbox().Post(Tick(i));
+TEST_F(RecordWriterTest, SinkTakesTheFirstExportAndPassesOverTheOthers) {
+  const std::string path = PathOf("r");
+  RecordingSink sink(*RecordWriter::Create(path));
+  for (int i = 0; i < 2; ++i) {
+    sink.BeginExport();
+    sink.Write(testing::EveryInput()[0]);
+    sink.Write(Tick(1 + i));
+    sink.EndExport();
+    sink.Write(Tick(5 + i));
   }
+  sink.Flush();
+  EXPECT_EQ(ReadAll(path),
+            (std::vector<Input>{testing::EveryInput()[0], Tick(1), Tick(5), Tick(6)}));
+}
+
+TEST_F(RecordWriterTest, SinkTellsThatTheDiskIsFull) {
+  RecordingSink sink(std::make_unique<RecordWriter>(open("/dev/full", O_WRONLY), "/dev/full"));
+  sink.Write(testing::EveryInput()[0]);
+  for (int i = 1; i <= 9; ++i) sink.Write(Tick(i));
+  sink.Flush();
   EXPECT_EQ(sink.stats().written, 0u);
   EXPECT_EQ(sink.stats().lost, 10u);
   EXPECT_THAT(sink.stats().error, HasSubstr("No space left on device"));
-}
-
-// Records what a sink is asked to do.
-class Notes : public InputSink {
- public:
-  explicit Notes(Mailbox<std::string>& out) : out_(out) {}
-  void Write(const Input& input) override {
-    out_.Post("write " + std::to_string(input.observed.nanos()));
-  }
-  void Flush() override { out_.Post("flush"); }
-
- private:
-  Mailbox<std::string>& out_;
-};
-
-TEST(WriterThreadTest, SinksAreFlushedAsSoonAsTheInboxIsEmpty) {
-  Mailbox<std::string> notes(100);
-  Notes sink(notes);
-  WriterThread thread(16, {&sink});
-  thread.inbox().Post(Tick(1));
-  // The thread is not stopped: the flush comes by itself.
-  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 1");
-  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "flush");
-}
-
-TEST(WriterThreadTest, EverySinkGetsEveryInput) {
-  Mailbox<std::string> notes(100);
-  Notes one(notes);
-  Notes two(notes);
-  WriterThread thread(16, {&one, &two});
-  thread.inbox().Post(Tick(7));
-  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 7");
-  EXPECT_EQ(notes.Take(std::chrono::seconds(30)), "write 7");
 }
 
 }  // namespace

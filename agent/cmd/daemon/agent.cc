@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <utility>
 
 #include "agent/cmd/daemon/edges_health.h"
@@ -21,7 +22,7 @@ namespace {
 constexpr size_t kInboxRoom = 65'536;
 constexpr size_t kTargetRoom = 256;
 constexpr size_t kQuestionRoom = 64;
-constexpr size_t kRecordingRoom = 65'536;
+constexpr size_t kWriterRoom = 65'536;
 constexpr int kRoundMillis = 50;  // the ring is consumed this often, or when the kernel wakes us
 
 class KernelSource final : public NodeSource {
@@ -91,6 +92,22 @@ absl::StatusOr<std::unique_ptr<KubeAccess>> AccessOf(const Flags& flags, const C
       clock);
 }
 
+double Seconds(Nanos span) { return std::chrono::duration<double>(span).count(); }
+
+absl::StatusOr<StateOwner> OwnerOfState(const Flags& flags, const KubeAccess* access) {
+  constexpr char kBootId[] = "/proc/sys/kernel/random/boot_id";
+  StateOwner owner{.boot_id = {}, .node_name = flags.node_name, .feed = "none"};
+  std::ifstream(kBootId) >> owner.boot_id;
+  if (owner.boot_id.empty()) {
+    return absl::UnavailableError(
+        fmt::format("--state_dir: cannot read which boot this is: {}", kBootId));
+  }
+  if (access != nullptr) {
+    owner.feed = fmt::format("{} pods by {}", flags.settings.pod_scope, access->description());
+  }
+  return owner;
+}
+
 // "127.0.0.1:0" -> "127.0.0.1:41237".
 std::string WithPort(const std::string& address, int port) {
   return address.substr(0, address.rfind(':') + 1) + std::to_string(port);
@@ -104,14 +121,7 @@ Agent::Agent(const Flags& flags)
       header_(MakeHeader(flags, clock_)),
       inbox_(kInboxRoom),
       admin_targets_(kTargetRoom),
-      questions_(kQuestionRoom),
-      // The writer is there before the first input is applied, or not at all.
-      engine_(
-          header_, started_, Engine::Options(),
-          [this](const Input& input) {
-            if (writer_ != nullptr) writer_->inbox().Post(input);
-          },
-          Engine::JudgedSink()) {}
+      questions_(kQuestionRoom) {}
 
 absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Flags& flags) {
   if (geteuid() != 0) {
@@ -126,18 +136,73 @@ absl::StatusOr<std::unique_ptr<Agent>> Agent::Start(const Flags& flags) {
     if (!access.ok()) return access.status();
     agent->kube_access_ = *std::move(access);
   }
-  ProbeOptions probe_options;
-  probe_options.kernel.pin_dir = flags.pin_dir;
-  auto probe = Probe::Start(probe_options, agent->started_);
-  if (!probe.ok()) return probe.status();
-  agent->probe_ = *std::move(probe);
-  agent->report_.Set(agent->engine_.MakeReport());
+  // The predecessor's parts are moved out of it from here on, the probe's first.
+  if (absl::Status status = agent->StartEngine(); !status.ok()) return status;
+  if (absl::Status status = agent->StartProbe(); !status.ok()) return status;
+  agent->report_.Set(agent->engine_->MakeReport());
   // The socket before the recording: a second agent must not empty the file of the first.
   if (absl::Status status = agent->StartServers(); !status.ok()) return status;
-  if (absl::Status status = agent->StartRecording(); !status.ok()) return status;
+  if (absl::Status status = agent->StartWriter(); !status.ok()) return status;
   agent->StartEdges();
   agent->core_ = std::thread([a = agent.get()] { a->RunCore(); });
   return agent;
+}
+
+std::unique_ptr<Engine> Agent::MakeEngine(const Header& header, BootTime started) {
+  // The writer is there before the first input is applied, or not at all; what an engine takes over
+  // is not told again.
+  return std::make_unique<Engine>(
+      header, started, Engine::Options(),
+      [this](const Input& input) {
+        if (writer_ != nullptr) writer_->inbox().Post(input);
+      },
+      Engine::JudgedSink());
+}
+
+absl::Status Agent::StartEngine() {
+  if (flags_.state_dir.empty()) {
+    engine_ = MakeEngine(header_, started_);
+    return absl::OkStatus();
+  }
+  absl::StatusOr<StateOwner> owner = OwnerOfState(flags_, kube_access_.get());
+  if (!owner.ok()) return owner.status();
+  absl::StatusOr<OpenedState> opened =
+      OpenState({.folder = flags_.state_dir,
+                 .owner = *owner,
+                 .header = header_,
+                 .notice = 2 * flags_.feed_probe_interval,
+                 .make_engine = [this](const Header& header, BootTime started) {
+                   return MakeEngine(header, started);
+                 }});
+  if (!opened.ok()) return opened.status();
+  state_file_ = std::move(opened->file);
+  predecessor_ = std::move(opened->predecessor);
+  state_ =
+      std::make_unique<StateSink>(StateSinkOptions{.folder = flags_.state_dir, .owner = *owner},
+                                  std::move(state_file_), clock_);
+  if (!predecessor_.has_value()) {
+    engine_ = MakeEngine(header_, started_);
+    return absl::OkStatus();
+  }
+  engine_ = std::move(predecessor_->engine);
+  spdlog::info("goes on from the state in {}, which ends {:.1f} s ago", flags_.state_dir,
+               Seconds(started_ - predecessor_->until));
+  // Whoever looks back takes the clock of then for what was then.
+  return engine_->Replay({started_, ClockChange{header_.offset}});
+}
+
+absl::Status Agent::StartProbe() {
+  ProbeOptions options;
+  options.kernel.pin_dir = flags_.pin_dir;
+  if (predecessor_.has_value()) {
+    options.predecessor = {.until = predecessor_->until,
+                           .ended = predecessor_->ended,
+                           .had_proxies = !predecessor_->proxies.empty()};
+  }
+  auto probe = Probe::Start(options, started_);
+  if (!probe.ok()) return probe.status();
+  probe_ = *std::move(probe);
+  return absl::OkStatus();
 }
 
 absl::Status Agent::StartServers() {
@@ -155,23 +220,36 @@ absl::Status Agent::StartServers() {
   return absl::OkStatus();
 }
 
-absl::Status Agent::StartRecording() {
-  if (flags_.record.empty()) return absl::OkStatus();
-  auto writer = RecordWriter::Create(flags_.record);
-  if (!writer.ok()) return writer.status();
-  recording_ = std::make_unique<RecordingSink>(*std::move(writer));
-  writer_ = std::make_unique<WriterThread>(kRecordingRoom, std::vector<InputSink*>{&*recording_});
-  // What the engine knows so far, header first; from here on it tells what it applies.
-  engine_.Export([this](const Input& input) { writer_->inbox().Post(input); });
+absl::Status Agent::StartWriter() {
+  std::vector<InputSink*> sinks;
+  if (!flags_.record.empty()) {
+    auto writer = RecordWriter::Create(flags_.record);
+    if (!writer.ok()) return writer.status();
+    recording_ = std::make_unique<RecordingSink>(*std::move(writer));
+    sinks.push_back(recording_.get());
+  }
+  if (state_ != nullptr) sinks.push_back(state_.get());
+  if (sinks.empty()) return absl::OkStatus();
+  writer_ = std::make_unique<WriterThread>(kWriterRoom, std::move(sinks), report_);
+  // What the engine knows so far; from here on it tells what it applies.
+  PostExport();
   return absl::OkStatus();
+}
+
+void Agent::PostExport() {
+  writer_->inbox().Post(ExportMark::kBegin);
+  engine_->Export([this](const Input& input) { writer_->inbox().Post(input); });
+  writer_->inbox().Post(ExportMark::kEnd);
 }
 
 void Agent::StartEdges() {
   std::vector<std::unique_ptr<WatchSource>> sources;
   if (kube_access_ != nullptr) {
     const bool own_pods_alone = flags_.settings.pod_scope == "endpointslices";
+    InheritedFeeds inherited;
+    if (predecessor_.has_value()) inherited = std::move(predecessor_->feeds);
     sources = ApiFeeds(own_pods_alone ? flags_.node_name : "", flags_.feed_probe_interval,
-                       *kube_access_, clock_);
+                       *kube_access_, clock_, std::move(inherited));
   }
   for (const std::string& path : flags_.feed_files) {
     sources.push_back(std::make_unique<FileFeed>(FileFeed::Options{.path = path}, clock_));
@@ -185,9 +263,11 @@ void Agent::StartEdges() {
 
 void Agent::RunCore() {
   KernelSource node(*probe_);
-  CoreLoop loop(
-      engine_, node, {inbox_, admin_targets_, questions_, demand_, report_, health_},
-      [this] { envoy_->Wake(); }, [this] { return HealthOfEdges(); });
+  CoreLoop loop(*engine_, node, {inbox_, admin_targets_, questions_, demand_, health_},
+                {.demand_changed = [this] { envoy_->Wake(); },
+                 .edges_health = [this] { return HealthOfEdges(); },
+                 .show = [this](std::shared_ptr<const Report> report) { Show(std::move(report)); }},
+                predecessor_.has_value() ? std::move(predecessor_->proxies) : std::set<ProxyId>());
   RoundTimer timer(probe_->wake_fd());
   while (!stopping_) {
     loop.Step(clock_.Now());
@@ -199,10 +279,22 @@ void Agent::RunCore() {
   questions_.TakeAll();
 }
 
+void Agent::Show(std::shared_ptr<const Report> report) {
+  if (state_ == nullptr) return report_.Set(std::move(report));
+  // What a report says must survive the agent: it is shown once all that it rests on is kept, and
+  // that no news came until then is part of it.
+  engine_->MarkNow();
+  writer_->inbox().Post(std::move(report));
+  if (state_->TakeWish()) PostExport();
+}
+
 AgentHealth Agent::HealthOfEdges() const {
-  std::optional<RecorderState> recorder;
-  if (writer_ != nullptr) recorder = {recording_->stats(), writer_->inbox().blocked()};
-  return EdgesHealth(*kube_->stats(), *envoy_->stats(), recorder);
+  std::optional<RecordingStats> recording;
+  if (recording_ != nullptr) recording = recording_->stats();
+  AgentHealth health = EdgesHealth(*kube_->stats(), *envoy_->stats(), recording,
+                                   state_ == nullptr ? "" : state_->stats().error);
+  if (writer_ != nullptr) health.mailbox_blocked["writer"] = writer_->inbox().blocked();
+  return health;
 }
 
 void Agent::Stop() {
@@ -210,8 +302,10 @@ void Agent::Stop() {
   if (kube_ != nullptr) kube_->Stop();
   if (envoy_ != nullptr) envoy_->Stop();
   stopping_ = true;
-  if (core_.joinable()) core_.join();
+  const bool ran = core_.joinable();
+  if (ran) core_.join();
   if (writer_ != nullptr) writer_->Stop();
+  if (ran && state_ != nullptr) state_->End();
   metrics_.reset();
   server_.reset();
 }

@@ -1,5 +1,5 @@
 // Agent: all of phantomd, wired together: the edges with their threads, the core thread, the
-// servers and the recording.
+// servers, the recording and the state that it leaves to its successor.
 //
 // Stop() ends them in the order in which nothing is lost: the edges first, then the core, which
 // judges what is left, then the writer, which flushes it, and the servers last.
@@ -18,13 +18,15 @@
 #include "agent/base/clock.h"
 #include "agent/cmd/daemon/core_loop.h"
 #include "agent/cmd/daemon/flags.h"
+#include "agent/cmd/daemon/predecessor.h"
+#include "agent/cmd/daemon/writer_thread.h"
 #include "agent/envoy/envoy_edge.h"
 #include "agent/kube/kube_access.h"
 #include "agent/kube/kube_edge.h"
 #include "agent/recording/recording_sink.h"
-#include "agent/recording/writer_thread.h"
 #include "agent/serve/metrics_server.h"
 #include "agent/serve/server.h"
+#include "agent/store/state_sink.h"
 
 namespace phantomd {
 
@@ -44,10 +46,16 @@ class Agent {
 
  private:
   explicit Agent(const Flags& flags);
+  std::unique_ptr<Engine> MakeEngine(const Header& header, BootTime started);
+  // Takes over from the agent before, where its state is kept.
+  absl::Status StartEngine();
+  absl::Status StartProbe();
   absl::Status StartServers();
-  absl::Status StartRecording();
+  absl::Status StartWriter();
+  void PostExport();
   void StartEdges();
   void RunCore();
+  void Show(std::shared_ptr<const Report> report);
   AgentHealth HealthOfEdges() const;
 
   const Flags flags_;
@@ -64,12 +72,15 @@ class Agent {
   Published<AgentHealth> health_;
   std::atomic<bool> stopping_{false};
 
-  // Recording; null without.
+  // Null without --record or --state_dir; the thread without both.
   std::unique_ptr<RecordingSink> recording_;
+  std::unique_ptr<StateSink> state_;
   std::unique_ptr<WriterThread> writer_;
+  std::unique_ptr<StateFile> state_file_;   // until state_ has it
+  std::optional<Predecessor> predecessor_;  // its parts go to whoever goes on from them
 
   // Of the core thread, once it runs.
-  Engine engine_;
+  std::unique_ptr<Engine> engine_;
   std::unique_ptr<Probe> probe_;
 
   std::unique_ptr<PhantomServer> server_;

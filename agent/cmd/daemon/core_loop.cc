@@ -8,18 +8,19 @@
 
 namespace phantomd {
 
-CoreLoop::CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels,
-                   std::function<void()> demand_changed, std::function<AgentHealth()> edges_health)
+CoreLoop::CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels, CoreHooks hooks,
+                   std::set<ProxyId> inherited)
     : engine_(engine),
       node_(node),
       channels_(channels),
-      demand_changed_(std::move(demand_changed)),
-      edges_health_(std::move(edges_health)) {
+      hooks_(std::move(hooks)),
+      inherited_(std::move(inherited)) {
   Publish(engine_.now());
 }
 
 void CoreLoop::Step(BootTime now) {
   Consume(now);
+  EndInherited(now);
   // Whatever is consumed later gets a later stamp.
   engine_.Post({Edge::kProbe, now});
   for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
@@ -31,7 +32,7 @@ void CoreLoop::Step(BootTime now) {
     told_demand_ = engine_.demand();
     channels_.demand.Set(std::make_shared<const PollDemand>(told_demand_));
   }
-  if (demand_is_new || targets_waited) demand_changed_();
+  if (demand_is_new || targets_waited) hooks_.demand_changed();
   Answer();
   if (now - published_ >= kPublishInterval) Publish(now);
 }
@@ -62,7 +63,16 @@ void CoreLoop::Take(ProbeOutput output, BootTime now) {
   }
 }
 
+void CoreLoop::EndInherited(BootTime now) {
+  for (const ProxyId& id : std::exchange(inherited_, {})) {
+    ProxyChange ended{.gone = true};
+    ended.proxy.id = id;
+    engine_.Post({Edge::kProbe, Input{now, std::move(ended)}});
+  }
+}
+
 void CoreLoop::TakeProxy(DiscoveredProxy proxy, BootTime now) {
+  inherited_.erase(proxy.proxy.id);
   engine_.Post({Edge::kProbe, Input{now, ProxyChange{proxy.proxy, proxy.gone}}});
   AdminChange change;
   change.gone = proxy.gone;
@@ -88,7 +98,7 @@ void CoreLoop::Answer() {
 
 void CoreLoop::Publish(BootTime now) {
   published_ = now;
-  AgentHealth health = edges_health_();
+  AgentHealth health = hooks_.edges_health();
   std::vector<std::string> limitations = node_.Limitations();
   SayNewLimitations(limitations);  // the other edges log their own
   limitations.insert(limitations.end(), health.limitations.begin(), health.limitations.end());
@@ -98,7 +108,7 @@ void CoreLoop::Publish(BootTime now) {
     health.kernel_records[balance.what] = {balance.submitted, balance.read, balance.lost};
   }
   channels_.health.Set(std::make_shared<const AgentHealth>(std::move(health)));
-  channels_.report.Set(engine_.MakeReport());
+  hooks_.show(engine_.MakeReport());
 }
 
 void CoreLoop::SayNewLimitations(const std::vector<std::string>& limitations) {

@@ -12,6 +12,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -44,18 +45,24 @@ struct CoreChannels {
   Mailbox<AdminChange>& admin_targets;
   ExplainQuestions& questions;
   Published<PollDemand>& demand;
-  Published<Report>& report;
   Published<AgentHealth>& health;
+};
+
+// What the loop calls, on its own thread.
+struct CoreHooks {
+  std::function<void()> demand_changed;       // after each change of the demand or the targets
+  std::function<AgentHealth()> edges_health;  // how the other edges fare
+  std::function<void(std::shared_ptr<const Report>)> show;
 };
 
 class CoreLoop {
  public:
   static constexpr Nanos kPublishInterval = std::chrono::seconds(1);
 
-  // `demand_changed` is called after each change of the demand or the targets; `edges_health` tells
-  // how the other edges fare. Publishes at once.
-  CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels,
-           std::function<void()> demand_changed, std::function<AgentHealth()> edges_health);
+  // `inherited`: proxies that ran when the engine was told its last; those that the node's first
+  // round does not tell of are gone. Publishes at once.
+  CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels, CoreHooks hooks,
+           std::set<ProxyId> inherited);
 
   void Step(BootTime now);
   // The other edges have stopped: takes what is left, judges everything and publishes it.
@@ -65,6 +72,7 @@ class CoreLoop {
   void Consume(BootTime now);
   void Take(ProbeOutput output, BootTime now);
   void TakeProxy(DiscoveredProxy proxy, BootTime now);
+  void EndInherited(BootTime now);
   void OfferTargets();
   void Answer();
   void Publish(BootTime now);
@@ -73,8 +81,8 @@ class CoreLoop {
   Engine& engine_;
   NodeSource& node_;
   const CoreChannels channels_;
-  const std::function<void()> demand_changed_;
-  const std::function<AgentHealth()> edges_health_;
+  const CoreHooks hooks_;
+  std::set<ProxyId> inherited_;  // until the first round is over
 
   std::deque<AdminChange> targets_;  // for which the Envoy edge has had no room yet
   PollDemand told_demand_;

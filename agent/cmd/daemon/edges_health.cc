@@ -28,7 +28,8 @@ void AddFeed(const FeedStats& feed, AgentHealth& out) {
 }  // namespace
 
 AgentHealth EdgesHealth(const KubeStats& kube, const AdminPollStats& polls,
-                        const std::optional<RecorderState>& recorder) {
+                        const std::optional<RecordingStats>& recording,
+                        const std::string& state_error) {
   AgentHealth out;
   if (kube.feeds.empty()) {
     out.limitations.push_back("no Kubernetes feed is followed (--feed): no pod is known");
@@ -40,12 +41,13 @@ AgentHealth EdgesHealth(const KubeStats& kube, const AdminPollStats& polls,
                      .count = polls.polls};
   for (const auto& [kind, count] : polls.errors) out.admin_poll_errors += count;
   for (const auto& [proxy, sentence] : polls.limitations) out.limitations.push_back(sentence);
-  if (recorder.has_value()) {
-    out.mailbox_blocked["recording"] = recorder->blocked;
-    if (!recorder->stats.error.empty()) {
-      out.limitations.push_back(fmt::format("{}; {} inputs since then are not in it",
-                                            recorder->stats.error, recorder->stats.lost));
-    }
+  if (recording.has_value() && !recording->error.empty()) {
+    out.limitations.push_back(
+        fmt::format("{}; {} inputs since then are not in it", recording->error, recording->lost));
+  }
+  if (!state_error.empty()) {
+    out.limitations.push_back(
+        fmt::format("{}; a restart would go on from what was kept before", state_error));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "agent/envoy/admin_poll_stats.h"
 #include "agent/kube/feed_loop.h"
@@ -12,13 +13,10 @@
 
 namespace phantomd {
 
-struct RecorderState {
-  RecordingStats stats;
-  uint64_t blocked = 0;  // how often the core had to wait for the writer
-};
-
-// Without a recorder nothing is recorded.
+// Without a recording nothing is recorded. `state_error`: why the state is not kept; empty: it is,
+// or is not to be.
 AgentHealth EdgesHealth(const KubeStats& kube, const AdminPollStats& polls,
-                        const std::optional<RecorderState>& recorder);
+                        const std::optional<RecordingStats>& recording,
+                        const std::string& state_error);
 
 }  // namespace phantomd

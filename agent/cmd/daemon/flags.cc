@@ -108,6 +108,11 @@ void AddServeFlags(CLI::App& app, Flags& flags) {
                  "File for everything that the engine is told, for `phantomctl replay`; an old one "
                  "is overwritten")
       ->option_text("FILE");
+  app.add_option("--state_dir", flags.state_dir,
+                 "Directory where what the agent knows outlives it, until the machine is booted "
+                 "again: a restarted agent goes on from there. Without it a restart begins with "
+                 "nothing")
+      ->option_text("DIR [none]");
   app.add_option("--log_level", flags.log_level, "The least that is logged, on standard error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}))
       ->option_text("debug|info|warning|error [info]");
@@ -164,6 +169,10 @@ std::string WhatIsNoText(int argc, const char* const* argv) {
 std::string WhatContradicts(const Flags& flags) {
   if (!flags.kubeconfig.empty() && !flags.feed_kubernetes) {
     return "--kubeconfig: is of use with --feed=kubernetes alone";
+  }
+  if (!flags.state_dir.empty() && !flags.feed_files.empty()) {
+    return "--state_dir: cannot go together with --feed=file:PATH, whose events would be told "
+           "again at every start";
   }
   if (!flags.kube_context.empty() && flags.kubeconfig.empty()) {
     return "--kube_context: is the context of a --kubeconfig, and there is none";

@@ -27,6 +27,7 @@ struct Flags {
   std::vector<uint16_t> admin_ports = {15000, 9901, 19000};
   Settings settings;
   std::string record;      // empty: no recording
+  std::string state_dir;   // empty: nothing is left to the next agent
   std::string pin_dir;     // empty: nothing stays in the kernel
   bool uninstall = false;  // remove what stays in pin_dir, and leave
   std::string log_level = "info";
