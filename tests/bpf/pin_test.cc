@@ -253,6 +253,54 @@ TEST_F(PinProbeTest, WithoutPinsEveryOutageIsALossWithItsBounds) {
   }
 }
 
+// What the agent before was told of is no outage.
+TEST_F(PinProbeTest, TheOutageBeginsWhereTheAgentBeforeEnds) {
+  const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  ProbeOptions options;
+  options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = true};
+  StartProbe(options);
+  ASSERT_EQ(losses_.size(), 1u);
+  EXPECT_TRUE(losses_[0].count_unknown);
+  EXPECT_EQ(losses_[0].from, options.predecessor->until);
+  EXPECT_LE(losses_[0].to, SystemClock().Now());
+}
+
+TEST_F(PinProbeTest, AProxyThatBeganInTheOutageBeginsIt) {
+  ProbeOptions options;
+  options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = false};
+  const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  StartProbe(options);
+  ASSERT_EQ(losses_.size(), 1u);
+  EXPECT_GE(losses_[0].from, options.predecessor->until);
+}
+
+TEST_F(PinProbeTest, AProxyOfTheAgentBeforeMayHaveEndedInTheOutage) {
+  ProbeOptions options;
+  options.discovery.proc_root = "/nonexistent";
+  options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = true};
+  StartProbe(options);
+  ASSERT_EQ(losses_.size(), 1u);
+  EXPECT_EQ(losses_[0].from, options.predecessor->until);
+}
+
+// Pinned records wait for the next agent, but not those that a killed one had read and not kept.
+TEST_F(PinProbeTest, WithPinsOnlyAKilledAgentIsAnOutage) {
+  const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  StartProbe(Pinned());
+  for (const bool ended : {true, false}) {
+    probe_.reset();
+    losses_.clear();
+    ProbeOptions options = Pinned();
+    options.predecessor = {.until = SystemClock().Now(), .ended = ended, .had_proxies = true};
+    StartProbe(options);
+    ASSERT_EQ(losses_.size(), ended ? 0u : 1u);
+    if (!ended) {
+      EXPECT_TRUE(losses_[0].count_unknown);
+      EXPECT_EQ(losses_[0].from, options.predecessor->until);
+    }
+  }
+}
+
 // Where no proxy lived, nothing was missed.
 TEST_F(PinProbeTest, NoProxyNoOutage) {
   ProbeOptions options;

@@ -114,6 +114,37 @@ TEST_P(ExportModelTest, AnExportOfAnHeirIsTheExportItCameFrom) {
 INSTANTIATE_TEST_SUITE_P(Seeds, ExportModelTest,
                          ::testing::Range<uint64_t>(1, 1 + testing::Seeds(120)));
 
+// What was judged while no input came is judged by whoever is told the inputs, once the instant is
+// one of them.
+TEST(MarkNowTest, TheInputsLeadToWhatWasJudgedUntilNow) {
+  Scene scene;
+  scene.At(1).Proxy("webapp");
+  std::vector<Input> applied;
+  Engine live(
+      scene.header, BootTime::FromNanos(1), {},
+      [&](const Input& input) { applied.push_back(input); }, nullptr);
+  Attempt attempt;
+  attempt.started = attempt.ended = BootTime::FromNanos(2'000'000'000);
+  attempt.destination = {IpAddr::V4(192, 0, 2, 1), 80};
+  live.Post({Edge::kProbe, Input{attempt.ended, attempt}});
+  for (const Edge edge : {Edge::kProbe, Edge::kKube, Edge::kEnvoy}) {
+    live.Post({edge, BootTime::FromNanos(9'000'000'000)});
+  }
+  live.Advance();
+  ASSERT_EQ(live.MakeReport()->status.attempts, 1u);
+  const auto told_again = [&] {
+    Engine heir(scene.header, BootTime::FromNanos(1), {}, nullptr, nullptr);
+    for (const Input& input : applied) EXPECT_TRUE(heir.Replay(input).ok());
+    return heir.MakeReport()->status.attempts;
+  };
+  EXPECT_EQ(told_again(), 0u);
+  live.MarkNow();
+  EXPECT_EQ(told_again(), 1u);
+  const size_t marked = applied.size();
+  live.MarkNow();
+  EXPECT_EQ(applied.size(), marked) << "once";
+}
+
 TEST(ExportTest, APartOfAnExportInTheMiddleOfARecordingIsRefused) {
   Scene scene;
   scene.At(1).Proxy("webapp");
