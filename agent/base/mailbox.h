@@ -2,7 +2,8 @@
 // bound.
 //
 // A full mailbox blocks the sender until there is room (and counts that it did): nothing is dropped
-// in silence. After Close() senders are turned away and the reader gets what is left.
+// in silence. After Close() senders are turned away and the reader gets what is left. A reader that
+// waits for other things, too, can be told of what is urgent.
 //
 // Thread-safe.
 #pragma once
@@ -10,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -21,29 +23,40 @@ template <typename T>
 class Mailbox {
  public:
   explicit Mailbox(size_t capacity) : capacity_(capacity) {}
+  // `wake` is called by the sender's thread once an urgent value is there, and by one that has to
+  // wait for room. Both must be thread-safe, and not use the mailbox.
+  Mailbox(size_t capacity, std::function<bool(const T&)> is_urgent, std::function<void()> wake)
+      : capacity_(capacity), is_urgent_(std::move(is_urgent)), wake_(std::move(wake)) {}
 
   // Blocks while full. False: closed, the value was not taken.
   bool Post(T value) PHANTOMD_EXCLUDES(mutex_) {
+    const bool urgent = is_urgent_ && is_urgent_(value);
     {
       MutexLock lock(mutex_);
-      if (queue_.size() >= capacity_ && !closed_) ++blocked_;
+      if (queue_.size() >= capacity_ && !closed_) {
+        ++blocked_;
+        if (wake_) wake_();
+      }
       while (queue_.size() >= capacity_ && !closed_) has_room_.Wait(mutex_);
       if (closed_) return false;
       queue_.push_back(std::move(value));
     }
     has_value_.NotifyOne();
+    if (urgent) wake_();
     return true;
   }
 
   // Never blocks. False: full or closed, the value was not taken; the sender says so to whoever
   // asked. For senders that have somebody to answer.
   bool TryPost(T value) PHANTOMD_EXCLUDES(mutex_) {
+    const bool urgent = is_urgent_ && is_urgent_(value);
     {
       MutexLock lock(mutex_);
       if (closed_ || queue_.size() >= capacity_) return false;
       queue_.push_back(std::move(value));
     }
     has_value_.NotifyOne();
+    if (urgent) wake_();
     return true;
   }
 
@@ -100,6 +113,8 @@ class Mailbox {
 
  private:
   const size_t capacity_;
+  const std::function<bool(const T&)> is_urgent_;  // none: nothing is
+  const std::function<void()> wake_;
   mutable Mutex mutex_;
   CondVar has_room_;
   CondVar has_value_;

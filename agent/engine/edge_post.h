@@ -1,9 +1,9 @@
 // EdgePost: what an edge puts into the core's mailbox.
 //
-// Every edge posts dated inputs and, at least ten times a second, a low mark: "nothing observed
-// earlier than this will come from me any more". The core merges the edges by stamp: it applies an
-// input once every edge's low mark has passed it. An edge that stops for good posts
-// BootTime::Max().
+// Every edge posts dated inputs and, at least four times a second and whenever it is asked, a low
+// mark: "nothing observed earlier than this will come from me any more". The core merges the edges
+// by stamp: it applies an input once every edge's low mark has passed it. An edge that stops for
+// good posts BootTime::Max().
 #pragma once
 
 #include <variant>

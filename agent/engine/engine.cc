@@ -59,6 +59,8 @@ void Engine::Advance() {
   }
 }
 
+bool Engine::Awaits(Edge edge) const { return impl_->merge.Awaits(edge); }
+
 void Engine::MarkNow() { impl_->MarkNow(); }
 
 absl::Status Engine::Replay(const Input& input) {

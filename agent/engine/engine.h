@@ -51,6 +51,8 @@ class Engine {
   void Post(EdgePost post);
   // Applies every input that all low marks have passed and judges what is due.
   void Advance();
+  // Whether what was posted waits for a later low mark of this edge.
+  bool Awaits(Edge edge) const;
   // Makes an input of the instant up to which inputs have been applied, where the last one is
   // older: whoever is told the inputs again then knows, too, that no news came until then.
   void MarkNow();

@@ -34,14 +34,24 @@ std::optional<Input> InputMerge::NextRegardless() { return Take(BootTime::Max())
 
 BootTime InputMerge::safe_until() const { return *std::min_element(marks_.begin(), marks_.end()); }
 
-std::optional<Input> InputMerge::Take(BootTime before) {
-  std::deque<Input>* earliest = nullptr;
-  for (std::deque<Input>& queue : queues_) {
+bool InputMerge::Awaits(Edge edge) const {
+  const std::deque<Input>* earliest = Earliest();
+  return earliest != nullptr && marks_[static_cast<size_t>(edge)] <= earliest->front().observed;
+}
+
+const std::deque<Input>* InputMerge::Earliest() const {
+  const std::deque<Input>* earliest = nullptr;
+  for (const std::deque<Input>& queue : queues_) {
     if (queue.empty()) continue;
     if (earliest == nullptr || queue.front().observed < earliest->front().observed) {
       earliest = &queue;
     }
   }
+  return earliest;
+}
+
+std::optional<Input> InputMerge::Take(BootTime before) {
+  auto* earliest = const_cast<std::deque<Input>*>(Earliest());
   if (earliest == nullptr || earliest->front().observed >= before) return std::nullopt;
   std::optional<Input> out(std::move(earliest->front()));
   earliest->pop_front();

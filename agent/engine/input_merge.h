@@ -30,11 +30,15 @@ class InputMerge {
   std::optional<Input> Next();
   // The earliest of all that are there, whatever the low marks say: for an end.
   std::optional<Input> NextRegardless();
+  // Whether an input is there that waits for a later low mark of this edge.
+  bool Awaits(Edge edge) const;
   // Everything observed before this instant has been posted; Min: not every edge has spoken yet.
   BootTime safe_until() const;
 
  private:
   std::optional<Input> Take(BootTime before);
+  // The queue with the earliest input; null: none has any.
+  const std::deque<Input>* Earliest() const;
 
   std::array<std::deque<Input>, kEdges> queues_;  // each by `observed`, then arrival
   std::array<BootTime, kEdges> marks_;

@@ -35,6 +35,11 @@ void EnvoyEdge::Stop() {
   thread_.join();
 }
 
+void EnvoyEdge::Wake() {
+  woken_ = true;
+  client_.Wake();
+}
+
 void EnvoyEdge::Run() {
   while (!stopping_.load()) {
     TakeTargets();
@@ -45,7 +50,8 @@ void EnvoyEdge::Run() {
     }
     for (const PollScheduler::Poll& poll : due.polls) StartPoll(poll);
     const BootTime now = clock_.Now();
-    if (now >= last_mark_ + options_.low_mark_interval) {
+    const bool woken = woken_.exchange(false);
+    if (woken || mark_is_due_ || now >= last_mark_ + options_.low_mark_interval) {
       PostLowMark(now);
       PublishStats();
     }
@@ -191,11 +197,13 @@ void EnvoyEdge::PostFailure(const ProxyId& proxy, BootTime at, const absl::Statu
 
 void EnvoyEdge::PostInput(decltype(Input::value) value) {
   core_.Post(EdgePost{Edge::kEnvoy, Input{clock_.Now(), std::move(value)}});
+  mark_is_due_ = true;
 }
 
 void EnvoyEdge::PostLowMark(BootTime mark) {
   core_.Post(EdgePost{Edge::kEnvoy, mark});
   last_mark_ = mark;
+  mark_is_due_ = false;
 }
 
 void EnvoyEdge::PublishStats() {

@@ -39,7 +39,7 @@ struct EnvoyEdgeOptions {
   AdminClientOptions client;
   PollPace pace;
   std::vector<uint16_t> admin_ports = {15000, 9901, 19000};  // where no bootstrap tells
-  Nanos low_mark_interval = std::chrono::milliseconds(50);
+  Nanos low_mark_interval = std::chrono::milliseconds(250);  // at most, and whenever woken
 };
 
 class EnvoyEdge {
@@ -53,8 +53,8 @@ class EnvoyEdge {
   // Gives up what is under way, posts the last low mark and joins. If the core no longer reads its
   // mailbox, that must be closed before.
   void Stop();
-  // A target or a demand was posted: look at once rather than at the next low mark.
-  void Wake() { client_.Wake(); }
+  // A target or a demand was posted, or a low mark is wanted: look at once, and post one.
+  void Wake();
 
   std::shared_ptr<const AdminPollStats> stats() const { return published_stats_.Get(); }
 
@@ -97,11 +97,13 @@ class EnvoyEdge {
   uint64_t last_token_ = 0;
   std::shared_ptr<const PollDemand> seen_demand_;
   BootTime last_mark_ = BootTime::Min();
+  bool mark_is_due_ = false;  // behind an input: it waits for no other edge then
   AdminPollStats stats_;
   bool stats_changed_ = false;
 
   Published<AdminPollStats> published_stats_;
   std::atomic<bool> stopping_{false};
+  std::atomic<bool> woken_{false};
   std::thread thread_;
 };
 

@@ -13,6 +13,7 @@ namespace phantomd {
 namespace {
 
 constexpr char kWholeDumpPath[] = "/config_dump?include_eds";
+constexpr Nanos kDumpInterval = std::chrono::seconds(60);
 // A mask applies to each section of the dump, and those it does not fit are left out.
 constexpr char kAssignmentsPath[] =
     "/config_dump?include_eds&mask=static_endpoint_configs,dynamic_endpoint_configs";
@@ -39,7 +40,8 @@ void ProxyConversation::Begin(PollKind kind, BootTime now) {
     refusals_.clear();
     step_ = Step::kServerInfo;
   } else {
-    step_ = kind == PollKind::kSlow || !has_dump_ ? Step::kWholeDump : Step::kClusters;
+    const bool dump_is_old = kind == PollKind::kSlow && now - dumped_ >= kDumpInterval;
+    step_ = !dumped_.is_set() || dump_is_old ? Step::kWholeDump : Step::kClusters;
   }
 }
 
@@ -116,7 +118,7 @@ std::optional<ProxyConversation::Outcome> ProxyConversation::OnDump(const AdminR
     builder_.TakeAssignments(dump->assignments);
   } else {
     builder_.TakeWholeDump(*std::move(dump));
-    has_dump_ = true;
+    dumped_ = begun_;
   }
   if (step_ == Step::kWholeDump) {
     step_ = Step::kClusters;

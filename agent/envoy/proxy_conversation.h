@@ -1,7 +1,10 @@
 // ProxyConversation is the order of requests that make one poll of one proxy, and what comes out.
 //
 //   /server_info            until the admin address is confirmed and the proxy's name is known
-//   /config_dump            at slow polls, and at the first one
+//   /config_dump            at the first poll, and at a slow one when the last is a minute old: of
+//   all
+//                           that it tells only layers and metadata can change without a trace in
+//                           /clusters
 //   /clusters               always; its bracket is the snapshot's
 //   /config_dump            if /clusters shows what the last dump lacks; only the EDS part of it if
 //                           all clusters are known (a quarter of the cost, or less)
@@ -77,7 +80,7 @@ class ProxyConversation {
   std::optional<ServerInfo> info_;
   std::optional<Proxy> posted_;  // the identity that was last handed out
   BeliefBuilder builder_;
-  bool has_dump_ = false;
+  BootTime dumped_;             // when the last whole dump was asked for; unset: never
   bool eds_mask_works_ = true;  // older releases may refuse the mask: then the whole dump is asked
   UpdateTimesKept update_times_ = UpdateTimesKept::kUntold;
 

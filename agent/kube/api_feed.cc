@@ -2,7 +2,9 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <sys/select.h>
 
+#include <algorithm>
 #include <random>
 #include <utility>
 
@@ -12,6 +14,8 @@
 
 namespace phantomd {
 namespace {
+
+constexpr Nanos kSocketLook = std::chrono::milliseconds(20);
 
 void* NewMulti() {
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);  // once a process
@@ -57,6 +61,26 @@ bool ApiFeed::Step(std::vector<Input>& out) {
   if (!watch_.Tick(clock_.Now(), out)) HangUp("");
   out_ = nullptr;
   return has_read_;
+}
+
+void ApiFeed::AddWaits(Waits& waits) const {
+  fd_set reading, writing, failing;
+  FD_ZERO(&reading);
+  FD_ZERO(&writing);
+  FD_ZERO(&failing);
+  int most = -1;
+  long millis = -1;
+  PHANTOMD_CHECK(curl_multi_fdset(multi_, &reading, &writing, &failing, &most) == CURLM_OK);
+  PHANTOMD_CHECK(curl_multi_timeout(multi_, &millis) == CURLM_OK);
+  if (millis >= 0)
+    waits.at_most = std::min<Nanos>(waits.at_most, std::chrono::milliseconds(millis));
+  // Under way without a socket to tell of: a name is looked up, or its number is beyond an fd_set.
+  if (most < 0 && exchange_ != nullptr) waits.at_most = std::min(waits.at_most, kSocketLook);
+  for (int fd = 0; fd <= most; ++fd) {
+    const int events =
+        (FD_ISSET(fd, &reading) ? POLLIN : 0) | (FD_ISSET(fd, &writing) ? POLLOUT : 0);
+    if (events != 0) waits.sockets.push_back({.fd = fd, .events = static_cast<short>(events)});
+  }
 }
 
 void ApiFeed::Ask() {

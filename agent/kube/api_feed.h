@@ -49,6 +49,7 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
   void Inherit(Inheritance inheritance) { watch_.Inherit(std::move(inheritance)); }
 
   bool Step(std::vector<Input>& out) override;
+  void AddWaits(Waits& waits) const override;
   const FeedStats& stats() const override { return watch_.stats(); }
 
  private:

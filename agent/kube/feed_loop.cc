@@ -47,6 +47,14 @@ FeedLoop::Outcome FeedLoop::Step() {
   return more ? Outcome::kMore : Outcome::kIdle;
 }
 
+void FeedLoop::Wait() const {
+  Waits waits;
+  for (const auto& source : sources_) source->AddWaits(waits);
+  // Rounded up: what is rounded down is waited for in a loop that does nothing else.
+  const auto millis = std::chrono::ceil<std::chrono::milliseconds>(waits.at_most).count();
+  poll(waits.sockets.data(), waits.sockets.size(), static_cast<int>(millis));
+}
+
 void FeedLoop::PublishStats() {
   KubeStats now;
   for (size_t i = 0; i < sources_.size(); ++i) {

@@ -38,6 +38,9 @@ class FeedLoop {
   };
   Outcome Step();
 
+  // Until a source has something to do, or it is time to say that there was nothing.
+  void Wait() const;
+
   bool has_sources() const { return !sources_.empty(); }
   std::shared_ptr<const KubeStats> stats() const { return stats_.Get(); }
 

@@ -11,6 +11,8 @@
 namespace phantomd {
 namespace {
 
+constexpr Nanos kFileLook = std::chrono::milliseconds(20);  // how often the file is looked at
+
 // What the file's own name says about its kind, if it says one thing.
 Feed HintOf(std::string_view path) {
   std::string name(path.substr(path.rfind('/') + 1));
@@ -31,6 +33,8 @@ FileFeed::FileFeed(Options options, const Clock& clock)
   stats_.feed = HintOf(options_.path);
   if (stats_.feed != Feed::kUnspecified) tracker_.emplace(stats_.feed);
 }
+
+void FileFeed::AddWaits(Waits& waits) const { waits.at_most = std::min(waits.at_most, kFileLook); }
 
 bool FileFeed::Step(std::vector<Input>& out) {
   const BootTime before = clock_.Now();

@@ -44,6 +44,7 @@ class FileFeed : public WatchSource {
   FileFeed(Options options, const Clock& clock);
 
   bool Step(std::vector<Input>& out) override;
+  void AddWaits(Waits& waits) const override;
   const FeedStats& stats() const override { return stats_; }
 
  private:

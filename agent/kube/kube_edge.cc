@@ -7,7 +7,7 @@
 namespace phantomd {
 
 KubeEdge::KubeEdge(std::unique_ptr<FeedLoop> loop, Mailbox<EdgePost>& core)
-    : loop_(std::move(loop)), core_(core), stop_(1) {
+    : loop_(std::move(loop)), core_(core) {
   if (loop_->has_sources()) {
     thread_ = std::thread([this] { Run(); });
   } else {
@@ -18,16 +18,16 @@ KubeEdge::KubeEdge(std::unique_ptr<FeedLoop> loop, Mailbox<EdgePost>& core)
 KubeEdge::~KubeEdge() { Stop(); }
 
 void KubeEdge::Stop() {
-  stop_.Close();
+  stopping_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
 void KubeEdge::Run() {
   FeedLoop::Outcome outcome = FeedLoop::Outcome::kIdle;
-  while (!stop_.closed() && outcome != FeedLoop::Outcome::kClosed) {
+  while (!stopping_ && outcome != FeedLoop::Outcome::kClosed) {
     outcome = loop_->Step();
     SayNewErrors();
-    if (outcome == FeedLoop::Outcome::kIdle) stop_.Take(kPoll);
+    if (outcome == FeedLoop::Outcome::kIdle) loop_->Wait();
   }
   core_.Post({Edge::kKube, BootTime::Max()});
 }

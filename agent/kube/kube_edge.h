@@ -1,13 +1,14 @@
 // KubeEdge follows the Kubernetes feeds on a thread of its own.
 //
-// News is at most kPoll old when it is read, and so is the low mark. Without any source there is
-// nothing to wait for: the edge posts the last low mark, BootTime::Max(), and runs no thread. A new
-// error of a feed is logged once.
+// News of a server is read as it comes, that of a file 20 ms later at most; a low mark is at most
+// 100 ms old. Without any source there is nothing to wait for: the edge posts the last low mark,
+// BootTime::Max(), and runs no thread. A new error of a feed is logged once.
 //
 // Post() blocks while the core's mailbox is full, so Stop() returns only when the core takes what
 // is there or has closed its mailbox. Owned and stopped by one thread; stats() may be read by any.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <thread>
 
@@ -18,8 +19,6 @@ namespace phantomd {
 
 class KubeEdge {
  public:
-  static constexpr Nanos kPoll = std::chrono::milliseconds(20);
-
   KubeEdge(std::unique_ptr<FeedLoop> loop, Mailbox<EdgePost>& core);
   ~KubeEdge();  // stops
   KubeEdge(const KubeEdge&) = delete;
@@ -31,14 +30,12 @@ class KubeEdge {
   std::shared_ptr<const KubeStats> stats() const { return loop_->stats(); }
 
  private:
-  struct StopRequest {};
-
   void Run();
   void SayNewErrors();
 
   const std::unique_ptr<FeedLoop> loop_;
   Mailbox<EdgePost>& core_;
-  Mailbox<StopRequest> stop_;
+  std::atomic<bool> stopping_{false};
   // Of each feed: the last error that was logged, and the last reason why nothing comes from it.
   std::vector<std::string> said_;
   std::vector<std::string> said_waiting_;

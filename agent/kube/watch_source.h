@@ -4,6 +4,9 @@
 // decrease and are never earlier than the call. stats() is for the same thread.
 #pragma once
 
+#include <poll.h>
+
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,11 +30,19 @@ struct FeedStats {
   friend bool operator==(const FeedStats&, const FeedStats&) = default;
 };
 
+// What may bring news, for poll(2), and after how long it should be looked at without any.
+struct Waits {
+  std::vector<pollfd> sockets;
+  Nanos at_most = std::chrono::milliseconds(100);
+};
+
 class WatchSource {
  public:
   virtual ~WatchSource() = default;
   // Does what can be done without waiting and appends it to `out`. True: there is more at once.
   virtual bool Step(std::vector<Input>& out) = 0;
+  // Adds what this source waits for, until the next Step().
+  virtual void AddWaits(Waits& waits) const = 0;
   virtual const FeedStats& stats() const = 0;
 };
 

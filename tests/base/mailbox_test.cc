@@ -36,6 +36,25 @@ TEST(MailboxTest, FirstInFirstOut) {
   EXPECT_EQ(mailbox.blocked(), 0u);
 }
 
+TEST(MailboxTest, UrgentValuesAndThoseThatFindNoRoomWakeTheReader) {
+  std::atomic<int> woken = 0;
+  Mailbox<int> mailbox(
+      2, [](int value) { return value < 0; }, [&] { ++woken; });
+  mailbox.Post(1);
+  EXPECT_EQ(woken, 0);
+  mailbox.Post(-1);
+  EXPECT_EQ(woken, 1);
+  std::thread sender([&] { mailbox.Post(2); });
+  UntilBlocked(mailbox, 1);
+  EXPECT_THAT(mailbox.TakeAll(), ElementsAre(1, -1));
+  sender.join();
+  EXPECT_EQ(woken, 2);
+  EXPECT_TRUE(mailbox.TryPost(-2));
+  EXPECT_EQ(woken, 3);
+  EXPECT_FALSE(mailbox.TryPost(-3)) << "full";
+  EXPECT_EQ(woken, 3) << "nobody waits: the sender was told";
+}
+
 TEST(MailboxTest, EmptyMailboxGivesNothingInTime) {
   Mailbox<int> mailbox(1);
   EXPECT_EQ(mailbox.Take(nanoseconds(0)), std::nullopt);

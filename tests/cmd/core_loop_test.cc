@@ -40,7 +40,7 @@ class CoreLoopTest : public ::testing::Test {
             std::get<Header>(testing::SampleRecording()[0].value), At(1), Engine::Options(),
             [this](const Input& input) { applied_.push_back(input); }, Engine::JudgedSink()),
         loop_(engine_, node_, {inbox_, targets_, questions_, demand_, health_},
-              {.demand_changed = [this] { ++woken_; },
+              {.wake_envoy = [this] { ++woken_; },
                .edges_health = [this] { return edges_; },
                .show = [this](std::shared_ptr<const Report> report) { report_.Set(report); }},
               {ProxyId("heir"), ProxyId("lost")}) {}
@@ -206,6 +206,25 @@ TEST_F(CoreLoopTest, DemandIsPublishedWhenItChangesAndTheEdgeIsWoken) {
   ASSERT_TRUE(demand_.Get()->proxies.contains(ProxyId("webapp/c0ffee")));
   EXPECT_TRUE(demand_.Get()->proxies.at(ProxyId("webapp/c0ffee")).fast);
   EXPECT_GT(woken_, woken);
+}
+
+TEST_F(CoreLoopTest, NewsOfPodsWaitsForNoLowMarkOfTheEnvoyEdge) {
+  loop_.Step(At(2));
+  inbox_.Post({Edge::kKube, At(2)});
+  inbox_.Post({Edge::kEnvoy, At(2)});
+  EXPECT_FALSE(loop_.Step(At(2.5))) << "nothing to do";
+  EXPECT_EQ(woken_, 0);
+  inbox_.Post({Edge::kKube, Input{At(2.6), PodChange{.pod = {.uid = PodUid("u")}}}});
+  inbox_.Post({Edge::kKube, At(2.61)});
+  EXPECT_TRUE(loop_.Step(At(2.7)));
+  EXPECT_EQ(woken_, 1) << "its mark is wanted";
+  inbox_.Post({Edge::kEnvoy, At(2.7)});
+  loop_.Step(At(2.75));
+  EXPECT_EQ(woken_, 1);
+  EXPECT_TRUE(std::holds_alternative<PodChange>(applied_.back().value));
+  inbox_.Post({Edge::kEnvoy, Input{At(2.8), BeliefSnapshot{.proxy_id = ProxyId("p")}}});
+  EXPECT_TRUE(loop_.Step(At(2.9)));
+  EXPECT_EQ(woken_, 1) << "the edge posts one behind its own news";
 }
 
 TEST_F(CoreLoopTest, QuestionIsAnsweredInTheSameRound) {

@@ -46,6 +46,20 @@ TEST_F(InputMergeTest, AnInputWaitsUntilEveryLowMarkHasPassedIt) {
   EXPECT_EQ(IdOf(merge_.Next()), 1u);
 }
 
+TEST_F(InputMergeTest, TellsWhoseLowMarkTheEarliestInputAwaits) {
+  MarkAll(5);
+  EXPECT_FALSE(merge_.Awaits(Edge::kEnvoy)) << "nothing is there";
+  Post(Edge::kKube, 7, 2);
+  Post(Edge::kProbe, 6, 1);
+  Mark(Edge::kKube, 8);
+  Mark(Edge::kEnvoy, 6);
+  EXPECT_TRUE(merge_.Awaits(Edge::kProbe));
+  EXPECT_FALSE(merge_.Awaits(Edge::kKube));
+  EXPECT_TRUE(merge_.Awaits(Edge::kEnvoy)) << "it may still post something observed at 6 s";
+  Mark(Edge::kEnvoy, 6.5);
+  EXPECT_FALSE(merge_.Awaits(Edge::kEnvoy));
+}
+
 TEST_F(InputMergeTest, StampsDecideNotArrival) {
   Post(Edge::kEnvoy, 3, 3);
   Post(Edge::kKube, 2, 2);

@@ -103,9 +103,23 @@ TEST_F(ProxyConversationTest, FastPollIsOneRequestWhileNothingComes) {
   EXPECT_FALSE(outcome.identity.has_value()) << "nothing new about it";
   EXPECT_FALSE(outcome.snapshot.complete);
   EXPECT_THAT(outcome.snapshot.clusters, IsEmpty());
-  // A slow poll looks at layers and metadata again.
+}
+
+TEST_F(ProxyConversationTest, SlowPollsLookAtLayersAndMetadataOnceAMinute) {
+  Poll(PollKind::kSlow);
+  const BootTime first = now_;
+  for (int i = 0; i < 3; ++i) {
+    now_ = now_ + std::chrono::seconds(15);
+    Poll(PollKind::kSlow);
+    EXPECT_THAT(asked_, ElementsAre(kClusters));
+  }
+  now_ = first + std::chrono::seconds(60);
+  Poll(PollKind::kFast);
+  EXPECT_THAT(asked_, ElementsAre(kClusters)) << "it is in a hurry";
   Poll(PollKind::kSlow);
   EXPECT_THAT(asked_, ElementsAre(kDump, kClusters));
+  Poll(PollKind::kSlow);
+  EXPECT_THAT(asked_, ElementsAre(kClusters));
 }
 
 TEST_F(ProxyConversationTest, HeldHostNeedsNoDumpButHasADate) {

@@ -1,14 +1,10 @@
 #include "agent/cmd/daemon/agent.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <spdlog/spdlog.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <utility>
 
@@ -23,7 +19,6 @@ constexpr size_t kInboxRoom = 65'536;
 constexpr size_t kTargetRoom = 256;
 constexpr size_t kQuestionRoom = 64;
 constexpr size_t kWriterRoom = 65'536;
-constexpr int kRoundMillis = 50;  // the ring is consumed this often, or when the kernel wakes us
 
 class KernelSource final : public NodeSource {
  public:
@@ -39,37 +34,6 @@ class KernelSource final : public NodeSource {
 
  private:
   Probe& probe_;
-};
-
-// Waits for the next round. Edge-triggered: a ring that merely holds records is readable all the
-// time; only the kernel's wake-ups (a ring that fills, a proxy that begins or ends) cut a wait
-// short.
-class RoundTimer {
- public:
-  explicit RoundTimer(int wake_fd) : epoll_(epoll_create1(EPOLL_CLOEXEC)) {
-    epoll_event event{.events = EPOLLIN | EPOLLET};
-    // Without it rounds only come at their usual pace.
-    if (epoll_ < 0 || epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_fd, &event) != 0) {
-      spdlog::warn("the kernel cannot wake the agent early: {}", std::strerror(errno));
-    }
-  }
-  ~RoundTimer() {
-    if (epoll_ >= 0) close(epoll_);
-  }
-  RoundTimer(const RoundTimer&) = delete;
-  RoundTimer& operator=(const RoundTimer&) = delete;
-
-  void Wait() {
-    if (epoll_ < 0) {
-      poll(nullptr, 0, kRoundMillis);
-      return;
-    }
-    epoll_event event;
-    epoll_wait(epoll_, &event, 1, kRoundMillis);
-  }
-
- private:
-  const int epoll_;
 };
 
 Header MakeHeader(const Flags& flags, const Clock& clock) {
@@ -119,7 +83,9 @@ Agent::Agent(const Flags& flags)
     : flags_(flags),
       started_(clock_.Now()),
       header_(MakeHeader(flags, clock_)),
-      inbox_(kInboxRoom),
+      inbox_(
+          kInboxRoom, [this](const EdgePost& post) { return IsUrgent(post); },
+          [this] { timer_.Wake(); }),
       admin_targets_(kTargetRoom),
       questions_(kQuestionRoom) {}
 
@@ -264,19 +230,28 @@ void Agent::StartEdges() {
 void Agent::RunCore() {
   KernelSource node(*probe_);
   CoreLoop loop(*engine_, node, {inbox_, admin_targets_, questions_, demand_, health_},
-                {.demand_changed = [this] { envoy_->Wake(); },
+                {.wake_envoy =
+                     [this] {
+                       news_[static_cast<size_t>(Edge::kEnvoy)] = true;  // its mark is one
+                       envoy_->Wake();
+                     },
                  .edges_health = [this] { return HealthOfEdges(); },
                  .show = [this](std::shared_ptr<const Report> report) { Show(std::move(report)); }},
                 predecessor_.has_value() ? std::move(predecessor_->proxies) : std::set<ProxyId>());
-  RoundTimer timer(probe_->wake_fd());
-  while (!stopping_) {
-    loop.Step(clock_.Now());
-    timer.Wait();
-  }
+  timer_.Watch(probe_->wake_fd());
+  while (!stopping_) timer_.Wait(loop.Step(clock_.Now()));
   loop.Finish(clock_.Now());
   // Who asks from now on gets no answer: the promise breaks, and says so.
   questions_.Close();
   questions_.TakeAll();
+}
+
+bool Agent::IsUrgent(const EdgePost& post) {
+  std::atomic<bool>& news = news_[static_cast<size_t>(post.edge)];
+  // News can be applied once the mark behind it is there.
+  if (std::holds_alternative<BootTime>(post.value)) return news.exchange(false);
+  news = true;
+  return false;
 }
 
 void Agent::Show(std::shared_ptr<const Report> report) {
@@ -302,6 +277,7 @@ void Agent::Stop() {
   if (kube_ != nullptr) kube_->Stop();
   if (envoy_ != nullptr) envoy_->Stop();
   stopping_ = true;
+  timer_.Wake();
   const bool ran = core_.joinable();
   if (ran) core_.join();
   if (writer_ != nullptr) writer_->Stop();

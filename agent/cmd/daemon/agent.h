@@ -7,6 +7,7 @@
 // Owned by one thread, which starts and stops it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "agent/cmd/daemon/core_loop.h"
 #include "agent/cmd/daemon/flags.h"
 #include "agent/cmd/daemon/predecessor.h"
+#include "agent/cmd/daemon/round_timer.h"
 #include "agent/cmd/daemon/writer_thread.h"
 #include "agent/envoy/envoy_edge.h"
 #include "agent/kube/kube_access.h"
@@ -55,6 +57,8 @@ class Agent {
   void PostExport();
   void StartEdges();
   void RunCore();
+  // Whether the core should look at it at once; for all threads.
+  bool IsUrgent(const EdgePost& post);
   void Show(std::shared_ptr<const Report> report);
   AgentHealth HealthOfEdges() const;
 
@@ -64,6 +68,8 @@ class Agent {
   const Header header_;
 
   // Between the threads.
+  RoundTimer timer_;
+  std::array<std::atomic<bool>, kEdges> news_{};  // came from the edge since its last mark
   Mailbox<EdgePost> inbox_;
   Mailbox<AdminChange> admin_targets_;
   ExplainQuestions questions_;

@@ -18,12 +18,12 @@ CoreLoop::CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels, Core
   Publish(engine_.now());
 }
 
-void CoreLoop::Step(BootTime now) {
-  Consume(now);
+bool CoreLoop::Step(BootTime now) {
+  const bool consumed = Consume(now);
   EndInherited(now);
   // Whatever is consumed later gets a later stamp.
   engine_.Post({Edge::kProbe, now});
-  for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
+  const bool told = TakeInbox();
   engine_.Advance();
   const bool targets_waited = !targets_.empty();
   OfferTargets();
@@ -32,23 +32,44 @@ void CoreLoop::Step(BootTime now) {
     told_demand_ = engine_.demand();
     channels_.demand.Set(std::make_shared<const PollDemand>(told_demand_));
   }
-  if (demand_is_new || targets_waited) hooks_.demand_changed();
+  // A withdrawal is not left to wait for the Envoy edge's next low mark: polls have to follow on
+  // it.
+  kube_news_ = kube_news_ && engine_.Awaits(Edge::kEnvoy);
+  if (demand_is_new || targets_waited || kube_news_) hooks_.wake_envoy();
   Answer();
   if (now - published_ >= kPublishInterval) Publish(now);
+  return consumed || told || demand_is_new;
+}
+
+bool CoreLoop::TakeInbox() {
+  bool told = false;
+  for (EdgePost& post : channels_.inbox.TakeAll()) {
+    if (std::holds_alternative<Input>(post.value)) {
+      told = true;
+      kube_news_ |= post.edge == Edge::kKube;
+    }
+    engine_.Post(std::move(post));
+  }
+  return told;
 }
 
 void CoreLoop::Finish(BootTime now) {
   node_.Finish(now, [&](ProbeOutput output) { Take(std::move(output), now); });
   engine_.Post({Edge::kProbe, BootTime::Max()});
-  for (EdgePost& post : channels_.inbox.TakeAll()) engine_.Post(std::move(post));
+  TakeInbox();
   engine_.Advance();
   engine_.Finish();
   Answer();
   Publish(now);
 }
 
-void CoreLoop::Consume(BootTime now) {
-  node_.Consume(now, [&](ProbeOutput output) { Take(std::move(output), now); });
+bool CoreLoop::Consume(BootTime now) {
+  bool consumed = false;
+  node_.Consume(now, [&](ProbeOutput output) {
+    consumed = true;
+    Take(std::move(output), now);
+  });
+  return consumed;
 }
 
 void CoreLoop::Take(ProbeOutput output, BootTime now) {

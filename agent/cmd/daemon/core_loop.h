@@ -50,7 +50,8 @@ struct CoreChannels {
 
 // What the loop calls, on its own thread.
 struct CoreHooks {
-  std::function<void()> demand_changed;       // after each change of the demand or the targets
+  // The Envoy edge is to look at its demand and targets, and to post a low mark.
+  std::function<void()> wake_envoy;
   std::function<AgentHealth()> edges_health;  // how the other edges fare
   std::function<void(std::shared_ptr<const Report>)> show;
 };
@@ -64,12 +65,15 @@ class CoreLoop {
   CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels, CoreHooks hooks,
            std::set<ProxyId> inherited);
 
-  void Step(BootTime now);
+  // Whether there was anything to do: another round should follow soon.
+  bool Step(BootTime now);
   // The other edges have stopped: takes what is left, judges everything and publishes it.
   void Finish(BootTime now);
 
  private:
-  void Consume(BootTime now);
+  bool Consume(BootTime now);
+  // Whether there was anything but low marks.
+  bool TakeInbox();
   void Take(ProbeOutput output, BootTime now);
   void TakeProxy(DiscoveredProxy proxy, BootTime now);
   void EndInherited(BootTime now);
@@ -86,6 +90,7 @@ class CoreLoop {
 
   std::deque<AdminChange> targets_;  // for which the Envoy edge has had no room yet
   PollDemand told_demand_;
+  bool kube_news_ = false;  // that is not applied yet, perhaps
   BootTime published_;
   std::vector<std::string> said_;  // limitations of the node that were logged
 };
