@@ -1,8 +1,6 @@
 // How fast pods are decoded from what an API server sends, up to the values that the engine gets.
 //
-// The pods are the recorded ones of tests/data/kube/, filled up with what a pod of a service mesh
-// carries and nobody here reads: managedFields, annotations, environment and volumes of containers,
-// 5 to 6 kB in all in protobuf.
+// The pods are the recorded ones of tests/data/kube/, filled up to 5 to 6 kB in protobuf.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -12,6 +10,7 @@
 #include "agent/kube/event_splitter.h"
 #include "agent/kube/pb_streams.h"
 #include "agent/kube/watch_event.h"
+#include "bench/kube/bulky_pod.h"
 #include "tests/kube/kube_data.h"
 #include "tests/kube/pb_writer.h"
 
@@ -20,34 +19,13 @@ namespace {
 
 constexpr size_t kPods = 1000;
 
-std::string WithBulk(std::string_view pod) {
-  std::string metadata, spec, out;
-  WireFields fields(pod);
-  while (fields.Next()) {
-    if (fields.number() == 1) metadata = fields.bytes();
-    if (fields.number() == 2) spec = fields.bytes();
-    if (fields.number() == 3) testing::PutBytes(3, fields.bytes(), out);
-  }
-  for (int i = 0; i < 4; ++i) testing::PutBytes(17, std::string(600, 'f'), metadata);
-  for (int i = 0; i < 6; ++i) {
-    std::string entry;
-    testing::PutBytes(1, "sidecar.example.com/annotation", entry);
-    testing::PutBytes(2, std::string(80, 'a'), entry);
-    testing::PutBytes(12, entry, metadata);
-  }
-  for (int i = 0; i < 12; ++i) testing::PutBytes(1, std::string(120, 'v'), spec);
-  testing::PutBytes(1, metadata, out);
-  testing::PutBytes(2, spec, out);
-  return out;
-}
-
 std::vector<std::string> Pods() {
   PbListSplitter list;
   list.Add(testing::KubeData("pods.list.pb"));
   std::vector<std::string> recorded;
   while (const auto piece = list.Next().value()) {
     if (piece->type == PbListSplitter::Piece::Type::kItem) {
-      recorded.push_back(WithBulk(piece->message));
+      recorded.push_back(bench::WithBulk(piece->message));
     }
   }
   std::vector<std::string> out;
