@@ -61,7 +61,8 @@ AttemptJudge::Decision AttemptJudge::Decide(HeldAttempt& held, BootTime at, bool
   const bool can_answer = entry == nullptr || !entry->gone.is_set();
   Wants wants = judgement.wants;
   wants.poll = wants.poll && can_answer && at < held.first_tried + world_.settings.max_hold;
-  const BootTime gap_limit = end + world_.settings.max_gap_hold;
+  // What was told late has not waited yet.
+  const BootTime gap_limit = std::max(end, held.observed) + world_.settings.max_gap_hold;
   if (behind_gap && !now_or_never && at < gap_limit) {
     out.wait = true;
     out.until = gap_limit;

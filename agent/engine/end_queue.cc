@@ -23,7 +23,7 @@ bool Outlived(const ConnectionEnd& end, const TimeBounds& released) {
 EndQueue::Decision EndQueue::Decide(HeldEnd& held, BootTime at, BootTime broken_since,
                                     const Settings& settings, const Lifecycle& lifecycle) {
   const ConnectionEnd& end = held.end;
-  const BootTime gap_limit = end.ended + settings.max_gap_hold;
+  const BootTime gap_limit = std::max(end.ended, held.observed) + settings.max_gap_hold;
   if (end.ended > broken_since && at < gap_limit) return {true, gap_limit, true, {}};
   const PodHandle pod =
       LikelyHolder(lifecycle.At(end.destination.ip, end.established), end.established);

@@ -25,6 +25,7 @@ class Engine::Impl {
   }
 
   void MarkNow() {
+    merge.Released(core.now());
     if (core.now() > last_applied_) Apply({core.now(), ClockChange{core.offset()}});
   }
 

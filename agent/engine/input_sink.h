@@ -20,7 +20,8 @@ class InputSink {
   virtual void Write(const Input& input) = 0;
   // A burst is over: what was written need not wait for more.
   virtual void Flush() {}
-  // About once a second. When it returns, what was written is kept, or stats say why it is not.
+  // About once a second, never within an export. When it returns, what was written is kept, or
+  // stats say why it is not.
   virtual void Commit() {}
 };
 

@@ -145,7 +145,10 @@ ProxyTable::Origin ProxyTable::OriginOf(const Attempt& attempt) const {
   Origin origin{.initiator = attempt.initiator};
   bool own_process = false;
   origin.proxy = Resolve(attempt, own_process);
-  if (origin.initiator == Initiator::kUnspecified) {
+  // The probe takes a proxy's process for an application's if an agent before it was the last to
+  // see it alive.
+  if (origin.initiator == Initiator::kUnspecified ||
+      (origin.initiator == Initiator::kApplication && own_process)) {
     if (!own_process) {
       origin.initiator = Initiator::kApplication;
     } else {

@@ -1,6 +1,6 @@
 // PollScheduler decides when which proxy's admin API is polled, and what may not be polled.
 //
-// - Slow polls, every 15 s: the whole belief; its layers and metadata at every fourth.
+// - Slow polls, every 15 s: the whole belief; its layers and metadata once a minute.
 // - Fast polls, every 50 ms, while the engine says that a withdrawal touches the proxy's belief.
 // - Answer polls, for attempts that wait for a poll requested at or after an instant.
 // One poll per proxy is outstanding; it serves all who wait. Each proxy's polls live within its

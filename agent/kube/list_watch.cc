@@ -39,7 +39,11 @@ ListWatch::ListWatch(ListWatchOptions options, std::string source, std::function
   stats_.waiting = fmt::format("{}: not asked yet", stats_.source);
 }
 
-void ListWatch::Inherit(Inheritance inheritance) { tracker_.Inherit(std::move(inheritance)); }
+void ListWatch::Inherit(Inheritance inheritance) {
+  tracker_.Inherit(std::move(inheritance));
+  // A cache may be behind what the one before was told.
+  quorum_ = true;
+}
 
 std::string ListWatch::Path() const {
   if (want_ == Want::kList && !continue_.empty()) return NextPagePath(options_.objects, continue_);

@@ -7,7 +7,7 @@
 // one clear sentence in the Status.
 //
 // Records are not announced one by one (a wake-up costs more than a connect): take them on a timer,
-// 10 to 20 times a second. wake_fd() becomes readable earlier when a ring fills or a proxy's
+// at least four times a second. wake_fd() becomes readable earlier when a ring fills or a proxy's
 // process begins or ends.
 //
 // Thread-compatible. Everything in the kernel goes away with the object, unless it is pinned: then

@@ -13,6 +13,8 @@
 namespace phantomd {
 namespace {
 
+constexpr Nanos kRound = std::chrono::milliseconds(250);  // at most, between two Consume()
+
 constexpr size_t kBatch = 8192;
 
 // The kernel takes a system call for each program to say how often it was skipped.
@@ -154,10 +156,15 @@ void Probe::TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sin
     oldest = std::min(oldest, process->start);
   }
   if (before.has_value()) {
-    oldest = before->had_proxies ? before->until : std::max(oldest, before->until);
+    // What had just happened had still waited for the accepting side, or for the next round.
+    const BootTime told = before->until - options_.initiator.accept_wait - kRound;
+    oldest = before->had_proxies ? told : std::max(oldest, told);
   }
   if (oldest >= started_) return;  // no proxy lived then
   sink(Loss{.what = "attempt", .from = oldest, .to = now, .count_unknown = true});
+  // Without a predecessor nobody counts on the ends of what was opened before.
+  if (!before.has_value()) return;
+  sink(Loss{.what = "connection_end", .from = oldest, .to = now, .count_unknown = true});
 }
 
 void Probe::TakeLosses(BootTime now, bool last, const std::function<void(ProbeOutput)>& sink) {

@@ -10,11 +10,11 @@
 // was told its last. An agent that follows another one by its pins knows all of it, but for what
 // that one had read and not yet kept when it was killed.
 //
-// Consume() is called on a timer, 10 to 20 times a second, or earlier when wake_fd() is readable.
-// It hands out, in this order: proxies that are new or changed, attempts in the order of their
-// outcomes, ends of connections, losses, proxies that are gone. So an attempt never comes before
-// its proxy or after its proxy is gone, except for attempts that still waited for the accepting
-// side, and the end of a connection never comes before its attempt.
+// Consume() is called on a timer, at least four times a second, or earlier when wake_fd() is
+// readable. It hands out, in this order: proxies that are new or changed, attempts in the order of
+// their outcomes, ends of connections, losses, proxies that are gone. So an attempt never comes
+// before its proxy or after its proxy is gone, except for attempts that still waited for the
+// accepting side, and the end of a connection never comes before its attempt.
 //
 // Thread-compatible: one thread, the core's. Never reads a clock.
 #pragma once

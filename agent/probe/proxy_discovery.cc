@@ -99,8 +99,10 @@ absl::StatusOr<ProxyDiscovery::Member> ProxyDiscovery::Inspect(uint32_t pid,
 
 // A container's name is that of its proxy; a second one there needs a name of its own.
 ProxyId ProxyDiscovery::NewIdFor(const Member& member) const {
-  const std::string own =
-      fmt::format("{}/{}", member.process.start.nanos(), member.process.process_id);
+  // The same whether the process was seen at its exec or found in /proc, which rounds: an agent
+  // that follows on another one must find the proxies that it knew.
+  const std::string own = fmt::format(
+      "{}/{}", ProxyProcesses::Rounded(member.process.start).nanos(), member.process.process_id);
   if (!member.in_container()) return ProxyId(own);
   const ProxyId of_container(fmt::format("{}/{}", member.pod_uid.value(), member.container_id));
   const bool taken = std::any_of(group_ids_.begin(), group_ids_.end(),

@@ -50,6 +50,9 @@ class ProxyProcesses {
   static constexpr Nanos kStartGrain = std::chrono::milliseconds(10);
 
   static bool SameStart(BootTime a, BootTime b);
+  static BootTime Rounded(BootTime start) {
+    return BootTime::FromNanos(start.nanos() / kStartGrain.count() * kStartGrain.count());
+  }
 
   // Replaces what was known of the same process, except for where it has sockets.
   void Add(const ProxyProcess& process);

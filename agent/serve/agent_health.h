@@ -38,7 +38,7 @@ struct AgentHealth {
     uint64_t lost = 0;
   };
   std::map<std::string, KernelRecords> kernel_records;
-  // How often a sender had to wait for room in a mailbox, by mailbox: "core", "recording", ...
+  // How often a sender had to wait for room in a mailbox, by mailbox: "core", "writer", ...
   std::map<std::string, uint64_t> mailbox_blocked;
 };
 

@@ -33,8 +33,12 @@ int64_t ChecksumOf(std::string_view bytes) {
       crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 
+std::string Sentence(std::string_view path, std::string_view why) {
+  return fmt::format("cannot keep the state in {}: {}", path, why);
+}
+
 absl::Status Cannot(std::string_view path, std::string_view why) {
-  return absl::UnavailableError(fmt::format("cannot keep the state in {}: {}", path, why));
+  return absl::UnavailableError(Sentence(path, why));
 }
 
 // The inputs of one chunk. False: that is none, from some byte on.
@@ -149,13 +153,18 @@ absl::Status StateFile::Error(int code) const {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return Cannot(path_, "another agent keeps its own there");
-    default: {
-      const int system = sqlite3_system_errno(database_);
-      return Cannot(path_, system != 0 ? fmt::format("{} ({})", sqlite3_errmsg(database_),
-                                                     std::strerror(system))
-                                       : sqlite3_errmsg(database_));
-    }
+    case SQLITE_FULL:
+    case SQLITE_IOERR:
+      return absl::ResourceExhaustedError(Sentence(path_, Said()));
+    default:
+      return Cannot(path_, Said());
   }
+}
+
+std::string StateFile::Said() const {
+  const int system = sqlite3_system_errno(database_);
+  return system == 0 ? sqlite3_errmsg(database_)
+                     : fmt::format("{} ({})", sqlite3_errmsg(database_), std::strerror(system));
 }
 
 absl::Status StateFile::Damaged(std::string_view what) const {

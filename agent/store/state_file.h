@@ -7,7 +7,8 @@
 //   FOLDER/state.db        the state; beside it SQLite's own state.db-wal while it is open
 //   FOLDER/state.db.unusable   the last one that could not be used (SetAside)
 //
-// It belongs to one agent at a time: a second one is turned away (Unavailable). What is no state
+// It belongs to one agent at a time: a second one is turned away (Unavailable, as where nothing can
+// be written); a disk that is full or fails is ResourceExhausted. What is no state
 // that this agent can go on from is DataLoss, with one sentence: a damaged file, a later version's,
 // one of another boot (all instants are of CLOCK_BOOTTIME), another node or another feed.
 //
@@ -82,6 +83,7 @@ class StateFile {
   absl::Status SetFact(std::string_view name, std::string_view value);
   // What SQLite said last.
   absl::Status Error(int code) const;
+  std::string Said() const;
   absl::Status Damaged(std::string_view what) const;
 
   const std::string path_;

@@ -18,7 +18,13 @@ constexpr size_t kChunkBytes = 1 << 20;
 StateSink::StateSink(StateSinkOptions options, std::unique_ptr<StateFile> file, const Clock& clock)
     : options_(std::move(options)), clock_(clock), file_(std::move(file)) {}
 
+StateSink::StateSink(StateSinkOptions options, const absl::Status& no_room, const Clock& clock)
+    : options_(std::move(options)), clock_(clock) {
+  Fail(no_room);
+}
+
 void StateSink::BeginExport() {
+  in_export_ = true;
   buffer_.clear();
   export_bytes_ = tail_bytes_ = 0;
   has_export_ = false;
@@ -28,6 +34,7 @@ void StateSink::BeginExport() {
 }
 
 void StateSink::EndExport() {
+  in_export_ = false;
   AppendBuffer();
   export_bytes_ = std::exchange(tail_bytes_, 0);
 }
@@ -59,10 +66,14 @@ void StateSink::End() {
 }
 
 void StateSink::Settle(bool ended) {
-  if (!has_export_) return;
+  // Half an export is a state that nobody was ever in.
+  if (!has_export_ || in_export_) return;
   AppendBuffer();
   if (file_ == nullptr) return;
-  if (const absl::Status status = file_->Commit(ended); !status.ok()) Fail(status);
+  if (const absl::Status status = file_->Commit(ended); !status.ok()) return Fail(status);
+  if (stats_.Get()->error.empty()) return;
+  spdlog::info("the state is kept again in {}", file_->path());
+  stats_.Set(std::make_shared<const StateStats>());
 }
 
 void StateSink::TryAgain() {
@@ -79,8 +90,6 @@ void StateSink::TryAgain() {
   if (!file.ok()) return Fail(file.status());
   file_ = *std::move(file);
   wish_ = true;
-  spdlog::info("the state is kept again in {}", file_->path());
-  stats_.Set(std::make_shared<const StateStats>());
 }
 
 void StateSink::Fail(const absl::Status& status) {

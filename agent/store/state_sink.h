@@ -40,6 +40,8 @@ class StateSink : public InputSink {
  public:
   // `file`: of the same folder and owner. The first that it gets must be an export.
   StateSink(StateSinkOptions options, std::unique_ptr<StateFile> file, const Clock& clock);
+  // There is no room for a file now: it is tried again.
+  StateSink(StateSinkOptions options, const absl::Status& no_room, const Clock& clock);
 
   void BeginExport() override;
   void EndExport() override;
@@ -63,7 +65,8 @@ class StateSink : public InputSink {
   std::unique_ptr<StateFile> file_;  // null: it failed
   BootTime retry_at_;                // then
   std::string buffer_;
-  bool has_export_ = false;  // what is written now follows one
+  bool has_export_ = false;  // what is written now follows one, or is part of it
+  bool in_export_ = false;
   uint64_t export_bytes_ = 0;
   uint64_t tail_bytes_ = 0;  // behind it
   std::atomic<bool> wish_{false};

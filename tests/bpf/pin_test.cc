@@ -253,25 +253,32 @@ TEST_F(PinProbeTest, WithoutPinsEveryOutageIsALossWithItsBounds) {
   }
 }
 
-// What the agent before was told of is no outage.
+// What the agent before was told of is no outage, but for what still waited for the accepting side.
+constexpr Nanos kStillWaited = std::chrono::milliseconds(1450);
+
 TEST_F(PinProbeTest, TheOutageBeginsWhereTheAgentBeforeEnds) {
   const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
   ProbeOptions options;
   options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = true};
   StartProbe(options);
-  ASSERT_EQ(losses_.size(), 1u);
-  EXPECT_TRUE(losses_[0].count_unknown);
-  EXPECT_EQ(losses_[0].from, options.predecessor->until);
-  EXPECT_LE(losses_[0].to, SystemClock().Now());
+  ASSERT_EQ(losses_.size(), 2u);
+  EXPECT_EQ(losses_[0].what, "attempt");
+  EXPECT_EQ(losses_[1].what, "connection_end");
+  for (const Loss& loss : losses_) {
+    EXPECT_TRUE(loss.count_unknown);
+    EXPECT_EQ(loss.from, options.predecessor->until - kStillWaited);
+    EXPECT_LE(loss.to, SystemClock().Now());
+  }
 }
 
 TEST_F(PinProbeTest, AProxyThatBeganInTheOutageBeginsIt) {
   ProbeOptions options;
-  options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = false};
+  options.predecessor = {
+      .until = SystemClock().Now() + kStillWaited, .ended = true, .had_proxies = false};
   const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
   StartProbe(options);
-  ASSERT_EQ(losses_.size(), 1u);
-  EXPECT_GE(losses_[0].from, options.predecessor->until);
+  ASSERT_FALSE(losses_.empty());
+  EXPECT_GE(losses_[0].from, options.predecessor->until - kStillWaited);
 }
 
 TEST_F(PinProbeTest, AProxyOfTheAgentBeforeMayHaveEndedInTheOutage) {
@@ -279,8 +286,8 @@ TEST_F(PinProbeTest, AProxyOfTheAgentBeforeMayHaveEndedInTheOutage) {
   options.discovery.proc_root = "/nonexistent";
   options.predecessor = {.until = SystemClock().Now(), .ended = true, .had_proxies = true};
   StartProbe(options);
-  ASSERT_EQ(losses_.size(), 1u);
-  EXPECT_EQ(losses_[0].from, options.predecessor->until);
+  ASSERT_FALSE(losses_.empty());
+  EXPECT_EQ(losses_[0].from, options.predecessor->until - kStillWaited);
 }
 
 // Pinned records wait for the next agent, but not those that a killed one had read and not kept.
@@ -293,12 +300,21 @@ TEST_F(PinProbeTest, WithPinsOnlyAKilledAgentIsAnOutage) {
     ProbeOptions options = Pinned();
     options.predecessor = {.until = SystemClock().Now(), .ended = ended, .had_proxies = true};
     StartProbe(options);
-    ASSERT_EQ(losses_.size(), ended ? 0u : 1u);
-    if (!ended) {
-      EXPECT_TRUE(losses_[0].count_unknown);
-      EXPECT_EQ(losses_[0].from, options.predecessor->until);
-    }
+    ASSERT_EQ(losses_.size(), ended ? 0u : 2u);
   }
+}
+
+// A proxy is the same for two agents, whether one saw its exec or found it in /proc.
+TEST_F(PinProbeTest, AProxyKeepsItsNameFromAgentToAgent) {
+  StartProbe();
+  const FakeProxy proxy(envoy_, lab_.client, {"-c", "x"});
+  ASSERT_TRUE(WaitForProxies(1));
+  const ProxyId id = proxies_[0].proxy.id;
+  probe_.reset();
+  proxies_.clear();
+  StartProbe();
+  ASSERT_TRUE(WaitForProxies(1));
+  EXPECT_EQ(proxies_[0].proxy.id, id);
 }
 
 // Where no proxy lived, nothing was missed.

@@ -70,6 +70,17 @@ class CoreLoopTest : public ::testing::Test {
     }
   }
 
+  // Those that do not belong to the sample recording.
+  std::vector<std::string> ProxiesTold() const {
+    std::vector<std::string> told;
+    for (const Input& input : applied_) {
+      const auto* change = std::get_if<ProxyChange>(&input.value);
+      if (change == nullptr || change->proxy.netns_cookie != 0) continue;
+      told.push_back(change->proxy.id.value() + (change->gone ? " gone" : ""));
+    }
+    return told;
+  }
+
   std::vector<Input> applied_;
   int woken_ = 0;
   AgentHealth edges_;
@@ -149,17 +160,14 @@ TEST_F(CoreLoopTest, InheritedProxyThatIsNotFoundIsGone) {
   node_.outputs.push_back(Discovered("heir"));
   loop_.Step(At(2));
   node_.outputs.push_back(Discovered("late"));
-  loop_.Step(At(3));
-  PostEdges(At(4));
-  loop_.Step(At(4));
-  std::vector<std::string> told;
-  for (const Input& input : applied_) {
-    if (const auto* change = std::get_if<ProxyChange>(&input.value)) {
-      told.push_back(change->proxy.id.value() + (change->gone ? " gone" : ""));
-    }
-  }
-  EXPECT_THAT(told, ::testing::IsSupersetOf({"heir", "lost gone", "late"}));
-  EXPECT_THAT(told, ::testing::Not(::testing::Contains("heir gone")));
+  loop_.Step(At(16.9));
+  PostEdges(At(17));
+  loop_.Step(At(17));
+  EXPECT_EQ(ProxiesTold(), (std::vector<std::string>{"heir", "late"})) << "a scan may miss one";
+  loop_.Step(At(17.1));
+  PostEdges(At(18));
+  loop_.Step(At(18));
+  EXPECT_EQ(ProxiesTold(), (std::vector<std::string>{"heir", "late", "lost gone"}));
 }
 
 TEST_F(CoreLoopTest, PublishesAtMostOnceASecond) {

@@ -162,6 +162,14 @@ class StateTest : public PhantomdTest {
     return Arguments(std::move(more));
   }
   std::string State() const { return folder_ / "state"; }
+  // Answers then rest on what is kept.
+  void WaitUntilItKeeps() const {
+    WaitUntilItAnswers();
+    for (int i = 0; i < 1000; ++i) {
+      if (Ctl({"status", "-o", "json"}).out.find("judgedUntil") != std::string::npos) return;
+    }
+    FAIL() << "phantomd keeps nothing";
+  }
   // Since when it has counted, in ms. The wall clock may be slewed meanwhile, by far less than 50.
   int64_t CountingSince() const {
     phantom::v1::Status status;
@@ -176,14 +184,14 @@ TEST_F(StateTest, AKilledAgentIsFollowedByOneThatGoesOnFromItsState) {
   int64_t since = 0;
   {
     RunningProgram agent("phantomd", WithState());
-    WaitUntilItAnswers();
+    WaitUntilItKeeps();
     since = CountingSince();
     agent.Signal(SIGKILL);
     agent.Wait();
   }
   for (const int signal : {SIGTERM, SIGKILL, SIGTERM}) {
     RunningProgram agent("phantomd", WithState());
-    WaitUntilItAnswers();
+    WaitUntilItKeeps();
     EXPECT_THAT(agent.Errors(), HasSubstr("goes on from the state in " + State()));
     EXPECT_NEAR(CountingSince(), since, 50);
     agent.Signal(signal);
@@ -191,7 +199,7 @@ TEST_F(StateTest, AKilledAgentIsFollowedByOneThatGoesOnFromItsState) {
   }
   std::filesystem::remove_all(State());
   RunningProgram agent("phantomd", WithState());
-  WaitUntilItAnswers();
+  WaitUntilItKeeps();
   EXPECT_GT(CountingSince(), since + 50) << "without its state it begins anew";
 }
 

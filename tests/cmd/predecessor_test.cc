@@ -24,6 +24,12 @@ using testing::TextOf;
 constexpr Nanos kNotice = std::chrono::seconds(2);
 const StateOwner kOwner{.boot_id = "boot-1", .node_name = "n1", .feed = "f"};
 
+class LateClock : public Clock {
+ public:
+  BootTime Now() const override { return BootTime::FromNanos(int64_t{1} << 60); }
+  WallOffset Offset() const override { return {}; }
+};
+
 class PredecessorTest : public testing::TemporaryFolder,
                         public ::testing::WithParamInterface<uint64_t> {
  protected:
@@ -31,6 +37,7 @@ class PredecessorTest : public testing::TemporaryFolder,
     return {.folder = path(),
             .owner = kOwner,
             .header = header,
+            .clock = &clock_,
             .notice = kNotice,
             .make_engine = [](const Header& h, BootTime started) {
               return std::make_unique<Engine>(h, started, Engine::Options(), Engine::AppliedSink(),
@@ -56,6 +63,8 @@ class PredecessorTest : public testing::TemporaryFolder,
     }
     return kept;
   }
+  const LateClock clock_;
+
   static std::vector<Input> BreakAll(const std::vector<Input>& kept) {
     InheritedFeeds feeds;
     for (const Input& input : kept) feeds.Learn(input);
@@ -126,6 +135,23 @@ TEST_P(PredecessorModelTest, WhatWasJudgedStaysJudgedWhenSettingsChange) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds, PredecessorModelTest,
                          ::testing::Range<uint64_t>(1, 1 + testing::Seeds(40)));
+
+TEST_F(PredecessorTest, OnlyTheEndOfThisVeryAgentIsAnEnd) {
+  Keep({{BootTime::FromNanos(1), Header()}}, /*ended=*/true);
+  for (const bool ended : {true, false}) {
+    const auto opened = OpenState(Request(Header()));
+    ASSERT_TRUE(opened.ok());
+    EXPECT_EQ(opened->predecessor->ended, ended);  // and it is killed before it has kept anything
+  }
+}
+
+TEST_F(PredecessorTest, WhatEndsInTheFutureIsSetAside) {
+  Keep({{BootTime::FromNanos(1), Header()}, {clock_.Now() + Nanos(1), ClockChange{}}});
+  const auto opened = OpenState(Request(Header()));
+  ASSERT_TRUE(opened.ok()) << opened.status().ToString();
+  EXPECT_FALSE(opened->predecessor.has_value());
+  EXPECT_TRUE(std::filesystem::exists(PathOf("state.db.unusable")));
+}
 
 TEST_F(PredecessorTest, NothingKeptIsNoPredecessor) {
   const auto opened = OpenState(Request(Header()));

@@ -77,11 +77,39 @@ TEST_F(WriterThreadTest, AReportIsShownOnceWhatCameBeforeItIsKept) {
     thread.inbox().Post(ReportOf("n1"));
   }
   EXPECT_EQ(Next(sink_), "write 1");
-  std::string last;
-  for (std::string& note : sink_.out.TakeAll()) last = std::move(note);
-  EXPECT_EQ(last, "commit");
+  EXPECT_THAT(sink_.out.TakeAll(), ::testing::Contains("commit"));
   EXPECT_EQ(sink_.shown_at_commit, "") << "nobody sees what is not kept";
   EXPECT_EQ(shown_.Get()->status.node_name, "n1");
+}
+
+// A sink whose first input waits for the test.
+class SlowNotes : public Notes {
+ public:
+  void Write(const Input& input) override {
+    if (!std::exchange(begun_, true)) go_on.Take(kLong);
+    Notes::Write(input);
+  }
+  Mailbox<int> go_on{1};
+
+ private:
+  bool begun_ = false;
+};
+
+TEST_F(WriterThreadTest, WhatStandsBehindAReportIsNotKeptWithIt) {
+  SlowNotes slow;
+  WriterThread thread(16, {&slow}, shown_);
+  thread.inbox().Post(Tick(1));
+  // All of these are taken in one burst.
+  thread.inbox().Post(ReportOf("n1"));
+  thread.inbox().Post(ExportMark::kBegin);
+  thread.inbox().Post(Tick(2));
+  slow.go_on.Post(0);
+  thread.Stop();
+  std::vector<std::string> told;
+  for (std::string& note : slow.out.TakeAll()) {
+    if (note != "flush") told.push_back(std::move(note));
+  }
+  EXPECT_THAT(told, ::testing::ElementsAre("write 1", "commit", "begin", "write 2"));
 }
 
 TEST_F(WriterThreadTest, AllThatWasPostedBeforeStopIsWritten) {

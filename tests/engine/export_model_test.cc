@@ -145,6 +145,27 @@ TEST(MarkNowTest, TheInputsLeadToWhatWasJudgedUntilNow) {
   EXPECT_EQ(applied.size(), marked) << "once";
 }
 
+TEST(MarkNowTest, WhatComesTooLateIsNotToldAsEarlierThanTheMark) {
+  const Scene scene;
+  std::vector<Input> applied;
+  Engine live(
+      scene.header, BootTime::FromNanos(1), {},
+      [&](const Input& input) { applied.push_back(input); }, nullptr);
+  for (const Edge edge : {Edge::kProbe, Edge::kKube, Edge::kEnvoy}) {
+    live.Post({edge, BootTime::FromNanos(9'000)});
+  }
+  live.Advance();
+  live.MarkNow();
+  live.Post({Edge::kKube, Input{BootTime::FromNanos(5'000), PodChange{}}});
+  live.Post({Edge::kProbe, BootTime::FromNanos(9'500)});
+  live.Post({Edge::kKube, BootTime::FromNanos(9'500)});
+  live.Post({Edge::kEnvoy, BootTime::FromNanos(9'500)});
+  live.Advance();
+  ASSERT_EQ(applied.size(), 2u);
+  Engine heir(scene.header, BootTime::FromNanos(1), {}, nullptr, nullptr);
+  for (const Input& input : applied) EXPECT_TRUE(heir.Replay(input).ok());
+}
+
 TEST(ExportTest, APartOfAnExportInTheMiddleOfARecordingIsRefused) {
   Scene scene;
   scene.At(1).Proxy("webapp");

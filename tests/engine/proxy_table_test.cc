@@ -80,6 +80,18 @@ TEST_F(ProxyTableTest, WhatTheEdgeSaysOfTheInitiatorStands) {
   EXPECT_EQ(table_.OriginOf(attempt).initiator, Initiator::kIntercepted);
 }
 
+TEST_F(ProxyTableTest, AProcessOfTheProxyIsNoApplicationWhateverTheEdgeSays) {
+  // It ended while no agent ran; the next one never saw it.
+  Tell(Sidecar("p", 100, 5));
+  Tell({.id = ProxyId("p")}, 21, true);
+  Attempt attempt = From(100, 101, 5);
+  attempt.initiator = Initiator::kApplication;
+  EXPECT_EQ(table_.OriginOf(attempt).initiator, Initiator::kProxy);
+  EXPECT_EQ(table_.OriginOf(attempt).proxy->id, ProxyId("p"));
+  attempt.process_id = attempt.thread_id = 200;
+  EXPECT_EQ(table_.OriginOf(attempt).initiator, Initiator::kApplication);
+}
+
 TEST_F(ProxyTableTest, AnUnknownNamespaceHasNoProxy) {
   Tell(Sidecar("p", 100, 5));
   Attempt attempt = From(100, 101, 5);

@@ -220,7 +220,7 @@ TEST_F(WaitingTest, AtMaxGapHoldNothingElseIsWaitedFor) {
   scene.At(13).Connects("webapp", kOld, kRefused, 0);
   Tick(132.999);
   EXPECT_FALSE(Play().Judged(0));
-  Tick(133);
+  Tick(133.1);
   EXPECT_TRUE(Play().Judged(0)) << "its pod's end may be told later, but 120 s are the limit";
 }
 
@@ -251,12 +251,29 @@ TEST_F(WaitingTest, WhatEndedBeforeTheFeedBrokeIsJudged) {
   EXPECT_TRUE(Play().Judged(0));
 }
 
+// What stayed in the kernel while no agent ran has not waited for anything yet.
+TEST_F(WaitingTest, BehindABrokenFeedWhatIsToldLateWaitsAsLong) {
+  scene.At(9).FeedIs(Feed::kPods, FeedState::kBroken, 8);
+  scene.At(10).Connects("webapp", kOld, kEstablished, 0);
+  for (Scene::Event event : scene.Events()) {
+    auto* attempt = std::get_if<Attempt>(&event.input.value);
+    if (attempt == nullptr) continue;
+    attempt->socket_cookie += 1000;
+    scene.Add(Edge::kProbe, {Seconds(300), *attempt});
+    break;
+  }
+  Tick(301);
+  EXPECT_EQ(Play().engine->MakeReport()->status.held, 1u);
+  scene.At(302).FeedIs(Feed::kPods, FeedState::kSynced);
+  EXPECT_EQ(Play().engine->MakeReport()->status.held, 0u);
+}
+
 TEST_F(WaitingTest, MaxGapHoldEndsTheWaitForAFeed) {
   scene.At(9).FeedIs(Feed::kSlices, FeedState::kBroken, 8);
   scene.At(10).Connects("webapp", kOld, kEstablished, 0);
   Tick(129.999);
   EXPECT_FALSE(Play().Judged(0));
-  Tick(130);
+  Tick(130.1);
   EXPECT_TRUE(Play().Judged(0));
   EXPECT_EQ(run->Of(0).certainty, Certainty::kInferred);
 }

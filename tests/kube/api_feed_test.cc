@@ -191,6 +191,18 @@ TEST_F(ApiFeedTest, OneFeedForEachKind) {
   EXPECT_EQ(own[0]->stats().source, "pods with spec.nodeName=node-a by test");
 }
 
+TEST_F(ApiFeedTest, TellsTheSocketThatBringsNews) {
+  Start(Ordinary);
+  ASSERT_TRUE(UntilTold("synced"));
+  Waits waits;
+  feed_->AddWaits(waits);
+  ASSERT_FALSE(waits.sockets.empty());
+  EXPECT_EQ(poll(waits.sockets.data(), waits.sockets.size(), 0), 0) << "nothing has come yet";
+  server_->Push(Added(2, 11));
+  EXPECT_GE(poll(waits.sockets.data(), waits.sockets.size(), 60'000), 1);
+  ASSERT_TRUE(UntilTold("u2"));
+}
+
 TEST_F(ApiFeedTest, EachFeedInheritsItsKind) {
   InheritedFeeds before;
   for (const char* uid : {"u1", "u9"}) {

@@ -164,6 +164,20 @@ TEST_F(ListWatchTest, ServerThatDoesNotEndTheFirstEventsKnowsNoWatchList) {
   EXPECT_EQ(Ask(301'800), "/api/v1/pods?resourceVersion=0");
 }
 
+TEST_F(ListWatchTest, WhoFollowsOnAnotherListsFromEtcdForACacheMayBeBehindIt) {
+  Start();
+  feed_->Inherit({.existing = {PodChange{.pod = {.uid = PodUid("u9")}}}, .good_until = At(1'000)});
+  EXPECT_EQ(Ask(1000), kWatchList) << "which is from etcd without a version";
+  Refuse(1100, 400, Status(400, "Invalid", "sendInitialEvents is forbidden"));
+  EXPECT_EQ(Ask(1100), "/api/v1/pods");
+  Head(1200, 200);
+  Body(1300, List(100, Pod(1, 7)));
+  EXPECT_THAT(End(1400), ElementsAre("u1"));
+  Ask(1400);
+  Head(1500, 200);
+  EXPECT_THAT(Tick(2500), ElementsAre("-u9@1", "synced"));
+}
+
 TEST_F(ListWatchTest, PagesAreOneList) {
   Start({.watch_list = false});
   EXPECT_EQ(Ask(1000), "/api/v1/pods?resourceVersion=0");

@@ -72,6 +72,17 @@ TEST_F(StateSinkTest, ALaterExportStandsInPlaceOfAll) {
   EXPECT_EQ(KeptAfterwards(), Ticks(10, 13));
 }
 
+TEST_F(StateSinkTest, HalfAnExportIsNeverKept) {
+  Begin();
+  Export(1, 3);
+  sink_->Commit();
+  sink_->BeginExport();
+  sink_->Write(Tick(10));
+  sink_->Commit();
+  sink_->End();
+  EXPECT_EQ(KeptAfterwards(), Ticks(1, 3));
+}
+
 TEST_F(StateSinkTest, WithoutAnExportNothingIsWritten) {
   Begin();
   Export(1, 3);
@@ -145,12 +156,33 @@ TEST_F(StateSinkTest, AFullDiskKeepsWhatWasKeptSaysSoAndGoesOnLater) {
   clock_.now = clock_.now + std::chrono::seconds(1);
   sink_->Commit();
   EXPECT_TRUE(sink_->TakeWish());
-  EXPECT_EQ(sink_->stats().error, "");
+  EXPECT_NE(sink_->stats().error, "") << "nothing is kept yet";
   sink_->Write(Tick(70'005));  // it is in the export
   Export(70'010, 70'012);
   sink_->Write(Tick(70'013));
   sink_->Commit();
+  EXPECT_EQ(sink_->stats().error, "");
   EXPECT_EQ(KeptAfterwards(), Ticks(70'010, 70'013));
+}
+
+TEST_F(StateSinkTest, WithoutRoomForAFileItBeginsLater) {
+  {
+    const FileSizeLimit full(10);
+    const auto file = StateFile::Open(path(), kOwner);
+    ASSERT_EQ(file.status().code(), absl::StatusCode::kResourceExhausted)
+        << file.status().ToString();
+    sink_.emplace(StateSinkOptions{.folder = path(), .owner = kOwner}, file.status(), clock_);
+    Export(1, 2);
+    sink_->Commit();
+    EXPECT_THAT(sink_->stats().error, HasSubstr("cannot keep the state in " + PathOf("state.db")));
+  }
+  clock_.now = clock_.now + std::chrono::seconds(60);
+  sink_->Commit();
+  ASSERT_TRUE(sink_->TakeWish());
+  Export(3, 4);
+  sink_->Commit();
+  EXPECT_EQ(sink_->stats().error, "");
+  EXPECT_EQ(KeptAfterwards(), Ticks(3, 4));
 }
 
 TEST_F(StateSinkTest, DamageFoundWhenItTriesAgainIsSetAside) {

@@ -136,25 +136,31 @@ absl::Status Agent::StartEngine() {
       OpenState({.folder = flags_.state_dir,
                  .owner = *owner,
                  .header = header_,
-                 .notice = 2 * flags_.feed_probe_interval,
+                 .clock = &clock_,
+                 .notice = 2 * (flags_.feed_probe_interval + Waits().at_most),
                  .make_engine = [this](const Header& header, BootTime started) {
                    return MakeEngine(header, started);
                  }});
-  if (!opened.ok()) return opened.status();
-  state_file_ = std::move(opened->file);
-  predecessor_ = std::move(opened->predecessor);
-  state_ =
-      std::make_unique<StateSink>(StateSinkOptions{.folder = flags_.state_dir, .owner = *owner},
-                                  std::move(state_file_), clock_);
+  const StateSinkOptions options{.folder = flags_.state_dir, .owner = *owner};
+  if (absl::IsResourceExhausted(opened.status())) {
+    // Watching matters more than remembering.
+    state_ = std::make_unique<StateSink>(options, opened.status(), clock_);
+  } else if (!opened.ok()) {
+    return opened.status();
+  } else {
+    predecessor_ = std::move(opened->predecessor);
+    state_ = std::make_unique<StateSink>(options, std::move(opened->file), clock_);
+  }
   if (!predecessor_.has_value()) {
     engine_ = MakeEngine(header_, started_);
     return absl::OkStatus();
   }
   engine_ = std::move(predecessor_->engine);
+  const BootTime now = clock_.Now();
   spdlog::info("goes on from the state in {}, which ends {:.1f} s ago", flags_.state_dir,
-               Seconds(started_ - predecessor_->until));
+               Seconds(now - predecessor_->until));
   // Whoever looks back takes the clock of then for what was then.
-  return engine_->Replay({started_, ClockChange{header_.offset}});
+  return engine_->Replay({now, ClockChange{header_.offset}});
 }
 
 absl::Status Agent::StartProbe() {
@@ -257,7 +263,9 @@ bool Agent::IsUrgent(const EdgePost& post) {
 void Agent::Show(std::shared_ptr<const Report> report) {
   if (state_ == nullptr) return report_.Set(std::move(report));
   // What a report says must survive the agent: it is shown once all that it rests on is kept, and
-  // that no news came until then is part of it.
+  // that no news came until then is part of it. What is judged at the end for want of time is not
+  // shown: whoever goes on from here will know better.
+  if (stopping_) report = report_.Get();
   engine_->MarkNow();
   writer_->inbox().Post(std::move(report));
   if (state_->TakeWish()) PostExport();

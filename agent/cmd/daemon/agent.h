@@ -82,7 +82,6 @@ class Agent {
   std::unique_ptr<RecordingSink> recording_;
   std::unique_ptr<StateSink> state_;
   std::unique_ptr<WriterThread> writer_;
-  std::unique_ptr<StateFile> state_file_;   // until state_ has it
   std::optional<Predecessor> predecessor_;  // its parts go to whoever goes on from them
 
   // Of the core thread, once it runs.

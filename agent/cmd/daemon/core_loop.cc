@@ -85,6 +85,8 @@ void CoreLoop::Take(ProbeOutput output, BootTime now) {
 }
 
 void CoreLoop::EndInherited(BootTime now) {
+  if (!inherited_until_.is_set()) inherited_until_ = now + kInheritedGrace;
+  if (now < inherited_until_) return;
   for (const ProxyId& id : std::exchange(inherited_, {})) {
     ProxyChange ended{.gone = true};
     ended.proxy.id = id;

@@ -59,9 +59,11 @@ struct CoreHooks {
 class CoreLoop {
  public:
   static constexpr Nanos kPublishInterval = std::chrono::seconds(1);
+  // More than one scan of /proc: a process that could not be read once is not gone.
+  static constexpr Nanos kInheritedGrace = std::chrono::seconds(15);
 
-  // `inherited`: proxies that ran when the engine was told its last; those that the node's first
-  // round does not tell of are gone. Publishes at once.
+  // `inherited`: proxies that ran when the engine was told its last; those that the node has not
+  // told of after kInheritedGrace are gone. Publishes at once.
   CoreLoop(Engine& engine, NodeSource& node, CoreChannels channels, CoreHooks hooks,
            std::set<ProxyId> inherited);
 
@@ -86,7 +88,8 @@ class CoreLoop {
   NodeSource& node_;
   const CoreChannels channels_;
   const CoreHooks hooks_;
-  std::set<ProxyId> inherited_;  // until the first round is over
+  std::set<ProxyId> inherited_;  // and not told of yet
+  BootTime inherited_until_;     // unset: no round yet
 
   std::deque<AdminChange> targets_;  // for which the Envoy edge has had no room yet
   PollDemand told_demand_;

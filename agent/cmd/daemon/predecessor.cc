@@ -34,6 +34,10 @@ class Heir {
     if (other_settings_) {
       if (absl::Status status = ChangeSettings(); !status.ok()) return status;
     }
+    if (until_ > request_.clock->Now()) {
+      return absl::DataLossError(
+          fmt::format("it ends at {} ns, which is still to come", until_.nanos()));
+    }
     for (const Input& broken : feeds_.Break(request_.notice)) {
       if (absl::Status status = engine_->Replay(broken); !status.ok()) return status;
     }
@@ -93,9 +97,9 @@ absl::StatusOr<OpenedState> TryOpen(const StateRequest& request) {
   auto file = StateFile::Open(request.folder, request.owner);
   if (!file.ok()) return file.status();
   // What the file holds is whole, and yet no engine can have been told it.
-  const auto unusable = [&](const absl::Status& why) {
+  const auto unusable = [path = (*file)->path()](const absl::Status& why) {
     return absl::DataLossError(
-        fmt::format("the state in {} is damaged: {}", (*file)->path(), FromAbsl(why.message())));
+        fmt::format("the state in {} is damaged: {}", path, FromAbsl(why.message())));
   };
   Heir heir(request);
   absl::Status refused;
@@ -103,11 +107,14 @@ absl::StatusOr<OpenedState> TryOpen(const StateRequest& request) {
       (*file)->Read([&](const Input& input) { return refused = heir.Tell(input); });
   if (!refused.ok()) return unusable(refused);
   if (!read.ok()) return read;
+  // From here on it is not known any more that nothing is missing.
+  const bool ended = (*file)->ended();
+  if (absl::Status status = (*file)->Commit(/*ended=*/false); !status.ok()) return status;
   OpenedState out{.file = *std::move(file), .predecessor = {}};
   if (!heir.has_begun()) return out;
   absl::StatusOr<Predecessor> predecessor = heir.Finish();
   if (!predecessor.ok()) return unusable(predecessor.status());
-  predecessor->ended = out.file->ended();
+  predecessor->ended = ended;
   out.predecessor = *std::move(predecessor);
   return out;
 }

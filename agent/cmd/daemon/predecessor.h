@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "agent/base/clock.h"
 #include "agent/engine/engine.h"
 #include "agent/kube/inherited_feeds.h"
 #include "agent/store/state_file.h"
@@ -35,7 +36,8 @@ struct OpenedState {
 struct StateRequest {
   std::string folder;
   StateOwner owner;
-  Header header;    // of the agent that starts: its settings hold from now on
+  Header header;  // of the agent that starts: its settings hold from now on
+  const Clock* clock = nullptr;
   Nanos notice{0};  // as InheritedFeeds::Break
   // An engine that has been told nothing yet.
   std::function<std::unique_ptr<Engine>(const Header& header, BootTime started)> make_engine;

@@ -27,14 +27,22 @@ void RoundTimer::Watch(int fd) {
   spdlog::warn("the core cannot be woken early: {}", std::strerror(errno));
 }
 
-void RoundTimer::Wait(bool busy) {
+bool RoundTimer::Wait(bool busy) {
   const auto millis = static_cast<int>((busy ? kBusy : kIdle).count());
   if (epoll_ < 0) {
     poll(nullptr, 0, millis);
-    return;
+    return false;
   }
   epoll_event event;
-  epoll_wait(epoll_, &event, 1, millis);
+  const auto begun = std::chrono::steady_clock::now();
+  const bool woken = epoll_wait(epoll_, &event, 1, millis) == 1;
+  // The round before was short, and so was the wait: more may come meanwhile.
+  const auto now = std::chrono::steady_clock::now();
+  if (begun - woken_ < kLeast && now - woken_ < kLeast) {
+    poll(nullptr, 0, static_cast<int>(kLeast.count()));
+  }
+  woken_ = std::chrono::steady_clock::now();
+  return woken;
 }
 
 void RoundTimer::Wake() {

@@ -31,19 +31,17 @@ void WriterThread::Run() {
       continue;
     }
     std::deque<WriterItem> rest = inbox_.TakeAll();
-    std::shared_ptr<const Report> report;
-    Take(*std::move(first), report);
-    for (WriterItem& item : rest) Take(std::move(item), report);
+    Take(*std::move(first));
+    for (WriterItem& item : rest) Take(std::move(item));
     for (InputSink* sink : sinks_) sink->Flush();
-    if (report == nullptr) continue;
-    for (InputSink* sink : sinks_) sink->Commit();
-    shown_.Set(std::move(report));
   }
 }
 
-void WriterThread::Take(WriterItem item, std::shared_ptr<const Report>& report) {
-  if (auto* shown = std::get_if<std::shared_ptr<const Report>>(&item)) {
-    report = std::move(*shown);
+void WriterThread::Take(WriterItem item) {
+  if (auto* report = std::get_if<std::shared_ptr<const Report>>(&item)) {
+    // Here and now: what stands behind it may be half of an export.
+    for (InputSink* sink : sinks_) sink->Commit();
+    shown_.Set(std::move(*report));
     return;
   }
   for (InputSink* sink : sinks_) {

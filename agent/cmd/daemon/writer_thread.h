@@ -25,7 +25,7 @@ namespace phantomd {
 
 enum class ExportMark { kBegin, kEnd };
 
-// A null report is none.
+// A report is never null.
 using WriterItem = std::variant<Input, ExportMark, std::shared_ptr<const Report>>;
 
 class WriterThread {
@@ -41,7 +41,7 @@ class WriterThread {
 
  private:
   void Run();
-  void Take(WriterItem item, std::shared_ptr<const Report>& report);
+  void Take(WriterItem item);
 
   Mailbox<WriterItem> inbox_;
   const std::vector<InputSink*> sinks_;
