@@ -30,7 +30,7 @@ def netns_path(name):
     return os.path.join(undo.NETNS_DIR, name)
 
 
-def _ip(lines, netns=None):
+def ip_batch(lines, netns=None):
     """Runs one `ip` batch; a failure names the line."""
     where = ["-n", netns] if netns else []
     done = subprocess.run(
@@ -84,8 +84,8 @@ class Node:
         self.cgroup = os.path.join(undo.cgroup2_mount(), prefix)
 
     def create(self):
-        _ip([f"netns add {self.netns}"])
-        _ip(["link set lo up", f"route add blackhole {self.block}"], self.netns)
+        ip_batch([f"netns add {self.netns}"])
+        ip_batch(["link set lo up", f"route add blackhole {self.block}"], self.netns)
         write_sysctls(
             self.netns,
             {
@@ -99,20 +99,20 @@ class Node:
     def prepare(self, name):
         """Makes a pod's namespace, without a link or an address yet."""
         netns = f"{self.prefix}-{name}"
-        _ip([f"netns add {netns}"])
+        ip_batch([f"netns add {netns}"])
         return netns
 
     def attach(self, netns, ip):
         """Gives a pod its link, address and route. The address answers when this returns."""
         link = interface_of(ip)
-        _ip(
+        ip_batch(
             [
                 f"link add {link} type veth peer name eth0 netns {netns}",
                 f"link set {link} address {GATEWAY_MAC} up",
             ],
             self.netns,
         )
-        _ip(
+        ip_batch(
             [
                 "link set lo up",
                 f"link set eth0 address {mac_of(ip)} up",
@@ -123,7 +123,7 @@ class Node:
             ],
             netns,
         )
-        _ip(
+        ip_batch(
             [
                 f"neigh replace {ip} lladdr {mac_of(ip)} dev {link} nud permanent",
                 f"route add {ip}/32 dev {link}",
@@ -133,8 +133,8 @@ class Node:
 
     def detach(self, netns, ip):
         """Takes the pod's link, route and namespace away. From now on its address is silent."""
-        _ip([f"link delete {interface_of(ip)}"], self.netns)
-        _ip([f"netns delete {netns}"])
+        ip_batch([f"link delete {interface_of(ip)}"], self.netns)
+        ip_batch([f"netns delete {netns}"])
 
     def pod_cgroup(self, uid):
         """The pod's cgroup, named as the kubelet with the cgroupfs driver names it."""

@@ -10,7 +10,7 @@ import hosts
 _started = []
 
 
-def wait_until(what, condition, patience):
+def wait_until(what, condition, patience, pause=0.01):
     """Polls until `condition()` is true and returns its value; RuntimeError after `patience` s."""
     deadline = time.monotonic() + patience
     while True:
@@ -19,7 +19,7 @@ def wait_until(what, condition, patience):
             return value
         if time.monotonic() > deadline:
             raise RuntimeError(f"waited {patience:g} s in vain until {what}")
-        time.sleep(0.01)
+        time.sleep(pause)
 
 
 def start(argv, cgroup, netns=None, uid=None, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
