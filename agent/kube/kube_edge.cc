@@ -39,7 +39,8 @@ void KubeEdge::SayNewErrors() {
   for (size_t i = 0; i < said_.size(); ++i) {
     const FeedStats& feed = stats->feeds[i];
     // Once synced, a file that has not grown yet is nothing to speak of.
-    if (!feed.synced && !feed.waiting.empty() && feed.waiting != said_waiting_[i]) {
+    const bool is_error = feed.waiting == feed.last_error;  // said below
+    if (!feed.synced && !feed.waiting.empty() && !is_error && feed.waiting != said_waiting_[i]) {
       said_waiting_[i] = feed.waiting;
       spdlog::warn("{}", feed.waiting);
     }

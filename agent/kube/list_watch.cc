@@ -307,8 +307,7 @@ void ListWatch::Failed(BootTime now, std::string_view trouble, Nanos retry_after
   list_told_ = false;
   continue_.clear();
   settling_ = false;
-  stats_.last_error = fmt::format("{}: {}", stats_.source, trouble);
-  if (tracker_.synced()) tracker_.Break(now, life_, out);
+  Break(now, trouble, out);
   next_ = now + backoff_.Next(retry_after, random_());
   UpdateStats();
 }
@@ -317,7 +316,7 @@ void ListWatch::OnProbe(BootTime now, bool answered, std::vector<Input>& out) {
   if (state_ != State::kWatching) return;
   if (!answered) {
     settling_ = false;
-    if (tracker_.synced()) tracker_.Break(now, life_, out);
+    if (tracker_.synced()) Break(now, "no answer from the server", out);
   } else {
     life_ = now;
     // What the server held back while it stood still comes now.
@@ -360,7 +359,14 @@ bool ListWatch::Tick(BootTime now, std::vector<Input>& out) {
 BootTime ListWatch::GoodUntil() const { return state_ == State::kWatching ? life_ : asked_; }
 
 void ListWatch::BreakIfBehind(BootTime now, std::vector<Input>& out) {
-  if (tracker_.synced() && now - life_ >= options_.settle) tracker_.Break(now, life_, out);
+  if (tracker_.synced() && now - life_ >= options_.settle) {
+    Break(now, "no watch since the last one ended", out);
+  }
+}
+
+void ListWatch::Break(BootTime now, std::string_view trouble, std::vector<Input>& out) {
+  stats_.last_error = fmt::format("{}: {}", stats_.source, trouble);
+  if (tracker_.synced()) tracker_.Break(now, life_, out);
 }
 
 void ListWatch::TellLoss(BootTime now, std::string what, BootTime from, std::vector<Input>& out) {

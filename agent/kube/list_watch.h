@@ -111,6 +111,8 @@ class ListWatch {
   void Settle(BootTime now);
   // Then the server is another, or its etcd was restored; that is dealt with.
   bool WentBack(BootTime now, std::string_view to, std::vector<Input>& out);
+  // What is told is complete up to the last sign of life only. `trouble`: why, one clause.
+  void Break(BootTime now, std::string_view trouble, std::vector<Input>& out);
   // Between two watches the feed is whole for a moment only.
   void BreakIfBehind(BootTime now, std::vector<Input>& out);
   // Up to when everything that came was understood.

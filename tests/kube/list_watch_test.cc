@@ -414,6 +414,24 @@ TEST_F(ListWatchTest, ProbeThatIsNotAnsweredWhileItSettlesStopsThat) {
   EXPECT_THAT(Tick(17'000), ElementsAre("synced"));
 }
 
+TEST_F(ListWatchTest, BrokenFeedTellsWhatBrokeItNow) {
+  Sync();
+  End(11'000, "connection reset");
+  EXPECT_EQ(Stats().waiting, "pods of api: connection reset");
+  Ask(20'000);
+  Head(20'000, 200);
+  EXPECT_THAT(Tick(21'000), ElementsAre("synced"));
+  EXPECT_EQ(Stats().waiting, "");
+  EXPECT_THAT(Probe(22'000, false), ElementsAre("broken@20"));
+  EXPECT_EQ(Stats().waiting, "pods of api: no answer from the server");
+  Probe(23'000, true);
+  EXPECT_THAT(Tick(24'000), ElementsAre("synced"));
+  End(30'000);
+  EXPECT_EQ(Ask(30'000), std::string(kWatch) + "100");
+  EXPECT_THAT(Tick(31'000), ElementsAre("broken@30"));
+  EXPECT_EQ(Stats().waiting, "pods of api: no watch since the last one ended");
+}
+
 TEST_F(ListWatchTest, SilentWatchWasBrokenFromItsLastEventOn) {
   Sync();
   for (int64_t ms = 11'000; ms < 130'000; ms += 1000) {
