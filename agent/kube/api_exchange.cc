@@ -33,7 +33,7 @@ bool HasPort(std::string_view authority) {
 }  // namespace
 
 ApiExchange::ApiExchange(void* multi, const KubeEndpoint& endpoint, const std::string& path,
-                         const std::string& accept, bool new_connection, Reader& reader)
+                         const std::string& accept, Reader& reader)
     : multi_(multi), easy_(curl_easy_init()), reader_(reader) {
   PHANTOMD_CHECK(easy_ != nullptr);
   static_assert(CURL_ERROR_SIZE <= sizeof(error_));
@@ -72,7 +72,6 @@ ApiExchange::ApiExchange(void* multi, const KubeEndpoint& endpoint, const std::s
   curl_easy_setopt(easy_, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy_, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy_, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
-  curl_easy_setopt(easy_, CURLOPT_FRESH_CONNECT, new_connection ? 1L : 0L);
   curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &TakeHeader);
   curl_easy_setopt(easy_, CURLOPT_HEADERDATA, this);
   curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &TakeBody);
@@ -134,8 +133,8 @@ std::string ApiExchange::Trouble(int curl_code) const {
   return curl_easy_strerror(static_cast<CURLcode>(curl_code));
 }
 
-bool ApiExchange::IsAnotherServer(int curl_code) {
-  return curl_code == CURLE_PEER_FAILED_VERIFICATION;
+bool ApiExchange::IsOfStaleFiles(int curl_code) {
+  return curl_code == CURLE_PEER_FAILED_VERIFICATION || curl_code == CURLE_SSL_CERTPROBLEM;
 }
 
 int ApiExchange::status() const {

@@ -27,9 +27,9 @@ class ApiExchange {
     virtual bool OnBody(std::string_view bytes) = 0;
   };
 
-  // `multi` (a CURLM) and `reader` must outlive it. `new_connection`: not one that is there.
+  // `multi` (a CURLM, to which the connections belong) and `reader` must outlive it.
   ApiExchange(void* multi, const KubeEndpoint& endpoint, const std::string& path,
-              const std::string& accept, bool new_connection, Reader& reader);
+              const std::string& accept, Reader& reader);
   ~ApiExchange();
   ApiExchange(const ApiExchange&) = delete;
   ApiExchange& operator=(const ApiExchange&) = delete;
@@ -38,8 +38,9 @@ class ApiExchange {
   bool Is(const void* easy) const { return easy == easy_; }
   // What a CURLcode at its end means: one clause; empty: it ended as it should.
   std::string Trouble(int curl_code) const;
-  // Whether the code says that the server is not the one whose CA is known.
-  static bool IsAnotherServer(int curl_code);
+  // Whether the code says that a file which was read is of no use: the server is not the one whose
+  // CA is known, or the client's certificate and its key are not one another's.
+  static bool IsOfStaleFiles(int curl_code);
 
   int status() const;           // of HTTP; 0: no answer yet
   uint16_t local_port() const;  // of the connection; 0: none yet

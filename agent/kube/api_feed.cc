@@ -43,13 +43,16 @@ ApiFeed::ApiFeed(ApiFeedOptions options, KubeAccess& access, const Clock& clock,
     : options_(std::move(options)),
       access_(access),
       clock_(clock),
-      watch_(options_.list_watch, NameOf(options_.list_watch.objects, access), std::move(random)),
-      multi_(NewMulti()) {}
+      watch_(options_.list_watch, NameOf(options_.list_watch.objects, access), std::move(random)) {}
 
-ApiFeed::~ApiFeed() {
+void ApiFeed::CloseConnections::operator()(void* multi) const { curl_multi_cleanup(multi); }
+
+void ApiFeed::Disconnect() {
   probe_.reset();
   exchange_.reset();
-  curl_multi_cleanup(multi_);
+  // An old connection may be of use to the server still, and curl would send probes over it: they
+  // would tell nothing about the watch's own.
+  multi_.reset();
 }
 
 bool ApiFeed::Step(std::vector<Input>& out) {
@@ -64,14 +67,15 @@ bool ApiFeed::Step(std::vector<Input>& out) {
 }
 
 void ApiFeed::AddWaits(Waits& waits) const {
+  if (multi_ == nullptr) return;
   fd_set reading, writing, failing;
   FD_ZERO(&reading);
   FD_ZERO(&writing);
   FD_ZERO(&failing);
   int most = -1;
   long millis = -1;
-  PHANTOMD_CHECK(curl_multi_fdset(multi_, &reading, &writing, &failing, &most) == CURLM_OK);
-  PHANTOMD_CHECK(curl_multi_timeout(multi_, &millis) == CURLM_OK);
+  PHANTOMD_CHECK(curl_multi_fdset(multi_.get(), &reading, &writing, &failing, &most) == CURLM_OK);
+  PHANTOMD_CHECK(curl_multi_timeout(multi_.get(), &millis) == CURLM_OK);
   if (millis >= 0)
     waits.at_most = std::min<Nanos>(waits.at_most, std::chrono::milliseconds(millis));
   // Under way without a socket to tell of: a name is looked up, or its number is beyond an fd_set.
@@ -97,9 +101,10 @@ void ApiFeed::Ask() {
   }
   if (!endpoint->has_value()) return;
   endpoint_ = **std::move(endpoint);
+  if (multi_ == nullptr) multi_.reset(NewMulti());
   ApiExchange::Reader& reader = *this;
-  exchange_ = std::make_unique<ApiExchange>(multi_, endpoint_, request_->path, request_->accept,
-                                            std::exchange(new_connection_, false), reader);
+  exchange_ = std::make_unique<ApiExchange>(multi_.get(), endpoint_, request_->path,
+                                            request_->accept, reader);
   request_.reset();
 }
 
@@ -114,10 +119,13 @@ bool ApiFeed::OnBody(std::string_view bytes) {
 }
 
 void ApiFeed::Perform() {
+  if (multi_ == nullptr) return;
   int running = 0;
-  PHANTOMD_CHECK(curl_multi_perform(multi_, &running) == CURLM_OK);
+  PHANTOMD_CHECK(curl_multi_perform(multi_.get(), &running) == CURLM_OK);
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+  while (multi_ != nullptr) {
+    const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
+    if (message == nullptr) break;
     if (message->msg != CURLMSG_DONE) continue;
     const int code = message->data.result;  // the message does not outlive the handle
     if (exchange_ != nullptr && exchange_->Is(message->easy_handle)) {
@@ -130,27 +138,30 @@ void ApiFeed::Perform() {
 
 void ApiFeed::Ended(int curl_code) {
   const std::string trouble = exchange_->Trouble(curl_code);
-  if (ApiExchange::IsAnotherServer(curl_code)) access_.Refused();
+  if (ApiExchange::IsOfStaleFiles(curl_code)) access_.Refused();
   has_read_ = true;
   exchange_.reset();
-  new_connection_ = !trouble.empty();
+  if (!trouble.empty()) Disconnect();
   watch_.OnEnd(clock_.Now(), trouble, *out_);
 }
 
 void ApiFeed::HangUp(std::string_view trouble) {
-  exchange_.reset();
+  Disconnect();
   request_.reset();
-  new_connection_ = true;
   watch_.OnEnd(clock_.Now(), trouble, *out_);
 }
 
 void ApiFeed::ProbeEnded(int curl_code) {
-  const bool on_the_watch =
-      exchange_ != nullptr &&
-      (!exchange_->is_multiplexed() || exchange_->local_port() == probe_->local_port());
-  const bool answered = curl_code == CURLE_OK && on_the_watch && IsOfTheServer(probe_->status());
+  const bool answered = curl_code == CURLE_OK && IsOfTheServer(probe_->status());
+  const bool elsewhere = exchange_ != nullptr && exchange_->is_multiplexed() &&
+                         exchange_->local_port() != probe_->local_port();
   probe_.reset();
-  watch_.OnProbe(clock_.Now(), answered, *out_);
+  if (elsewhere) {
+    // GOAWAY: whoever is at its end wants to be rid of it, though the watch may run on for minutes.
+    HangUp("the watch's connection takes no further requests");
+  } else {
+    watch_.OnProbe(clock_.Now(), answered, *out_);
+  }
 }
 
 void ApiFeed::Probe() {
@@ -162,11 +173,10 @@ void ApiFeed::Probe() {
   const Nanos since = now - probe_begun_;
   if (probe_ == nullptr) {
     if (since < options_.probe_interval) return;
-    probe_ = std::make_unique<ApiExchange>(multi_, endpoint_, "/livez", "*/*", false, ignore_);
+    probe_ = std::make_unique<ApiExchange>(multi_.get(), endpoint_, "/livez", "*/*", ignore_);
     probe_begun_ = now;
     probe_is_late_ = false;
   } else if (since >= options_.patience) {
-    probe_.reset();
     HangUp(fmt::format("the server has not answered for {} s",
                        std::chrono::floor<std::chrono::seconds>(since).count()));
   } else if (since >= options_.probe_interval && !std::exchange(probe_is_late_, true)) {

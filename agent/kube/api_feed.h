@@ -11,6 +11,7 @@
 //   probe at 11.0, no answer                   -> 12.0: BROKEN, good until 10.01 or the last event
 //   it is answered at 14.5                     -> SYNCED once the watch has run for `settle`
 //   it is not by 26.0                          -> hang up, and watch again on a new connection
+//   it went over another connection            -> the same at once
 //
 // Thread-compatible.
 #pragma once
@@ -43,7 +44,6 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
   // `access` may serve several feeds of one thread, and must outlive them. `random`: as ListWatch.
   ApiFeed(ApiFeedOptions options, KubeAccess& access, const Clock& clock,
           std::function<double()> random);
-  ~ApiFeed() override;
 
   // As ObjectTracker::Inherit.
   void Inherit(Inheritance inheritance) { watch_.Inherit(std::move(inheritance)); }
@@ -62,6 +62,8 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
   bool OnBody(std::string_view bytes) override;
 
   void Ask();
+  // The next request begins a connection of its own, and those that are there are closed.
+  void Disconnect();
   void Perform();
   void Ended(int curl_code);
   void ProbeEnded(int curl_code);
@@ -73,13 +75,15 @@ class ApiFeed : public WatchSource, private ApiExchange::Reader {
   KubeAccess& access_;
   const Clock& clock_;
   ListWatch watch_;
-  void* const multi_;  // CURLM
+  struct CloseConnections {
+    void operator()(void* multi) const;
+  };
+  std::unique_ptr<void, CloseConnections> multi_;  // CURLM; none: no connection
   IgnoreAnswer ignore_;
 
   std::optional<ApiRequest> request_;      // waits until it is known whom to ask
   KubeEndpoint endpoint_;                  // of the exchange
   std::unique_ptr<ApiExchange> exchange_;  // none: nothing is asked
-  bool new_connection_ = false;            // the last exchange did not end well
   std::unique_ptr<ApiExchange> probe_;     // none: not under way
   BootTime probe_begun_;                   // the last one
   bool probe_is_late_ = false;             // and that has been told

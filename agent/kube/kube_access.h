@@ -39,7 +39,7 @@ class KubeAccess {
   virtual ~KubeAccess() = default;
   // Nothing: not known yet, ask again soon.
   virtual absl::StatusOr<std::optional<KubeEndpoint>> Get() = 0;
-  // The server refused it (401), or it was not the server of this CA: the next Get() reads anew.
+  // The server refused it (401), or a certificate was of no use: the next Get() reads anew.
   virtual void Refused() = 0;
   // "the service account of this pod", "context prod of /etc/phantomd/kubeconfig".
   virtual const std::string& description() const = 0;

@@ -44,6 +44,7 @@ constexpr char kBootstrap[] = R"(static_resources:
           stat_prefix: api
           codec_type: HTTP2
           stream_idle_timeout: 0s
+          common_http_protocol_options: {{max_requests_per_connection: {requests}}}
           http_filters:
           - name: envoy.filters.http.router
             typed_config: {{"@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router}}
@@ -65,7 +66,9 @@ constexpr char kBootstrap[] = R"(static_resources:
 
 class ApiFeedTlsTest : public ApiFeedTest {
  protected:
-  void SetUp() override {
+  void SetUp() override { SetUpWith(0); }
+  // `requests`: after so many Envoy wants no more on a connection; 0: any number.
+  void SetUpWith(int requests) {
     Certify("ca", "");
     Certify("other", "");
     Certify("server", "ca");
@@ -73,9 +76,9 @@ class ApiFeedTlsTest : public ApiFeedTest {
     Start(&Ordinary, Probing());
     const uint16_t port = testing::FreePort();
     const std::string server = server_->url();
-    std::ofstream(folder_ / "envoy.yaml")
-        << fmt::format(kBootstrap, fmt::arg("port", port), fmt::arg("folder", folder_.path()),
-                       fmt::arg("server", server.substr(server.rfind(':') + 1)));
+    std::ofstream(folder_ / "envoy.yaml") << fmt::format(
+        kBootstrap, fmt::arg("port", port), fmt::arg("folder", folder_.path()),
+        fmt::arg("server", server.substr(server.rfind(':') + 1)), fmt::arg("requests", requests));
     StartEnvoy();
     endpoint_ = {.server = fmt::format("https://127.0.0.1:{}", port),
                  .ca_pem = Read("ca.pem"),
@@ -150,6 +153,22 @@ TEST_F(ApiFeedTlsTest, ProbesShareTheWatchsConnection) {
   EXPECT_THAT(head, HasSubstr("host: " + endpoint_.server.substr(8) + "\r\n"));
 }
 
+// A watch that is broken off leaves its connection open.
+TEST_F(ApiFeedTlsTest, ProbesShareTheNextWatchsConnectionToo) {
+  ApiFeedOptions options = Probing();
+  options.list_watch.watch_list = true;
+  access_.answer = endpoint_;
+  Follow(options);
+  for (int version = 10; version <= 20; version += 10) {
+    ASSERT_TRUE(Until([&] {
+      server_->Push(Bookmark(version, true));
+      return feed_->stats().synced;
+    }));
+    server_->Push(Event("ERROR", Status(410, "Expired", "too old")));
+    ASSERT_TRUE(Until([&] { return !feed_->stats().synced; }));
+  }
+}
+
 TEST_F(ApiFeedTlsTest, AServerThatStandsStillBehindItBreaksTheFeedUntilItGoesOn) {
   access_.answer = endpoint_;
   ASSERT_TRUE(UntilTold("synced"));
@@ -159,11 +178,30 @@ TEST_F(ApiFeedTlsTest, AServerThatStandsStillBehindItBreaksTheFeedUntilItGoesOn)
   ASSERT_TRUE(UntilTold("synced"));
 }
 
+class ApiFeedGoAwayTest : public ApiFeedTlsTest {
+ protected:
+  void SetUp() override { SetUpWith(5); }
+};
+
+// As an API server with --goaway-chance, or one that ends behind a load balancer.
+TEST_F(ApiFeedGoAwayTest, WatchMovesToAConnectionThatTakesProbes) {
+  access_.answer = endpoint_;
+  ASSERT_TRUE(UntilTold("synced"));
+  ASSERT_TRUE(Until([&] { return Asked(IsWatch) >= 3; }));
+  ASSERT_TRUE(UntilTold("synced"));
+}
+
 TEST_F(ApiFeedTlsTest, WhatIsWrongWithACertificateIsNamed) {
   KubeEndpoint wrong = endpoint_;
   wrong.ca_pem = Read("other.pem");
   EXPECT_THAT(Trouble(wrong), HasSubstr("certificate"));
   EXPECT_GE(access_.refused, 1);  // the CA may have been replaced
+  wrong = endpoint_;
+  wrong.client_key_pem = Secret(Read("server.key"));
+  const int refused = access_.refused;
+  Follow();
+  EXPECT_NE(Trouble(wrong), "");
+  EXPECT_GT(access_.refused, refused);  // one of the two files was replaced, the other is being
   wrong = endpoint_;
   wrong.tls_name.clear();
   Follow();
