@@ -28,6 +28,8 @@ def parse_time(text):
 class Agent:
     """One phantomd process, its socket, its recording and its log, all in the scene's folder."""
 
+    pause = 0.01  # seconds between two questions while it is waited for something
+
     def __init__(self, scene, phantomd, phantomctl, name="phantomd"):
         self._scene = scene
         self._phantomd = phantomd
@@ -128,7 +130,7 @@ class Agent:
             return done.returncode == 0 and condition(json.loads(done.stdout))
 
         try:
-            processes.wait_until(what, check, patience)
+            processes.wait_until(what, check, patience, self.pause)
         except RuntimeError as error:
             raise RuntimeError(f"{error}\nphantomd's log ends:\n{self.log_tail()}") from None
 

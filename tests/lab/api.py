@@ -99,15 +99,15 @@ class Api:
         try:
             query = f"?watch=1&resourceVersion={version}&timeoutSeconds=300"
             connection.request("GET", path + query)
-            answer = connection.getresponse()
-            if answer.status != 200:
-                _object_of(answer.status, answer.read())
-            while line := answer.readline():
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    status = event["object"]
-                    raise Refused(status.get("code", 500), status.get("message", ""))
-                yield event
+            with connection.getresponse() as answer:
+                if answer.status != 200:
+                    _object_of(answer.status, answer.read())
+                while line := answer.readline():
+                    event = json.loads(line)
+                    if event["type"] == "ERROR":
+                        status = event["object"]
+                        raise Refused(status.get("code", 500), status.get("message", ""))
+                    yield event
         finally:
             connection.close()
 

@@ -11,6 +11,7 @@ import subprocess
 import time
 
 ISSUER = "https://kubernetes.lab.test"
+LEEWAY_SECONDS = 60  # that the API server gives every token (go-jose, jwt.DefaultLeeway)
 
 
 def _openssl(*arguments, data=None):
@@ -73,13 +74,15 @@ class TokenSigner:
         _openssl("pkey", "-in", self.key, "-pubout", "-out", self.public_key)
 
     def sign(self, namespace, name, uid, seconds):
+        """The server accepts it for so many seconds."""
         now = int(time.time())
+        issued, expires = now - 2 * LEEWAY_SECONDS, now + seconds - LEEWAY_SECONDS
         claims = {
             "iss": ISSUER,
             "aud": [ISSUER],
-            "iat": now,
-            "nbf": now,
-            "exp": now + seconds,
+            "iat": issued,
+            "nbf": issued,
+            "exp": expires,
             "sub": f"system:serviceaccount:{namespace}:{name}",
             "kubernetes.io": {"namespace": namespace, "serviceaccount": {"name": name, "uid": uid}},
         }

@@ -132,7 +132,8 @@ current-context: lab
         self._wait("the API server is ready", self.api.is_ready, 60.0)
 
     def stop_server(self, number=signal.SIGTERM):
-        processes.end(self.server, number, patience=30.0)
+        """It would wait for its watchers to leave, as long as its grace period lasts."""
+        processes.end(self.server, number, patience=3.0)
 
     def hold_server(self):
         """For a `with` block: the process stands still, its kernel goes on acknowledging."""
@@ -158,7 +159,7 @@ current-context: lab
         )
 
     def restart_controllers(self):
-        """They read the CA's certificate only at their start."""
+        """They would come back by themselves, but late, and not to a server with another CA."""
         processes.end(self.controllers, signal.SIGTERM)
         self._start_controllers()
 

@@ -7,7 +7,7 @@ a real node:
     deletion seen, SIGTERM, [process dead], [address gone], Succeeded reported, deleted with grace 0
 
 What stands in brackets is written to a log at the instant at which it happened: the truth, against
-which others' bounds are held. The address that was given back last is given out first, so that it
+which others' bounds are held; and when the server had been told of the address. The address that was given back last is given out first, so that it
 has its next holder as soon as can be.
 
 The API server may be away at any time. What happens to pods then goes on happening, and is reported
@@ -239,6 +239,7 @@ class Kubelet:
         process, started = self._start_process(pod, netns)
         if process:
             self._report(pod, "Running", started)
+            self._log.write("reported", pod)
             pod.leaving.wait()
             self._ended += 1
             if self._stopping.wait(LINGER_SECONDS[self._ended % len(LINGER_SECONDS)]):

@@ -119,6 +119,7 @@ class Lab:
         for watcher in self._watchers:
             watcher.stop()
         self._watchers = []
+
         undo.remove_all(self.prefix, self.network.cgroup, self.folder, self._netns_dir_was_mounted)
         processes.reap_all()
         self._turn.give_back()
@@ -293,6 +294,8 @@ class Lab:
 class Agent(agents.Agent):
     """phantomd in the agent's network namespace."""
 
+    pause = 0.2
+
     def __init__(self, lab, name, before, flags):
         super().__init__(
             _SceneOf(lab),
@@ -333,6 +336,15 @@ class Agent(agents.Agent):
             "every feed is synced",
             lambda status: list(self.feeds_synced(status).values()) == [True] * 3,
             patience,
+        )
+
+    def wait_for_pods(self, count):
+        """Until every feed is synced and so many pods are alive."""
+        self.wait_until_synced()
+        self.wait_for(
+            f"{count} pods are alive",
+            lambda status: int(status.get("podsIndexed", 0)) == count
+            and all(self.feeds_synced(status).values()),
         )
 
     def wait_until_broken(self, patience=60.0):

@@ -2,9 +2,10 @@
 
 
 def of(lines):
-    """(address, pod UID) -> "pod" and "node", names; "up", "alive", "dead" and "gone", instants.
+    """(address, pod UID) -> "pod" and "node", names, and instants on CLOCK_BOOTTIME (ns).
 
-    On CLOCK_BOOTTIME (ns). The process lived at "alive" and was dead at "dead".
+    The address came "up"; the server had been told of it when it was "reported"; the process lived
+    when it was "alive" and not any more when it was "dead"; the address was "gone".
     """
     out = {}
     for line in lines:
