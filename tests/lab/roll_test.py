@@ -138,7 +138,6 @@ class RollTest(labs.Case):
         for key, truth in self.truth.items():
             with self.subTest(truth=truth, tenancy=found.get(key)):
                 if truth["node"] == labs.NODES[0]:
-                    self.assertEqual(found[key]["evidence"], all_told[key]["evidence"])
                     for what in ("acquired", "withdrawn", "released"):
                         self.assert_same(what, found[key][what], all_told[key][what])
                     continue
