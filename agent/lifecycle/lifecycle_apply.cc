@@ -217,6 +217,16 @@ TouchedAddresses Lifecycle::Impl::Apply(const PodEnd& end, BootTime observed) {
   departures.Settle(observed);
   if (end.pod_uid.empty()) return touched;
   const uint32_t slot = pods.Intern(end.pod_uid);
+  if (pods[slot].host_network) return touched;  // it holds no address of its own
+  // The kernel's word is of a link that the API does not speak of.
+  const auto shows_another = [&](const IpAddr& ip) {
+    if (FindTenancy(slot, ip) != 0) return false;
+    bool out = false;
+    for (uint32_t at = pods[slot].tenancies; at != 0; at = ips[at].next_of_pod) {
+      out |= ips[at].linked && ips[at].ip.is_v4() == ip.is_v4();
+    }
+    return out;
+  };
   const auto ended = [&](uint32_t tenancy) {
     ips.ClearLoss(tenancy);
     AddressLoss loss;
@@ -228,7 +238,7 @@ TouchedAddresses Lifecycle::Impl::Apply(const PodEnd& end, BootTime observed) {
     touched.push_back(ips[tenancy].ip);
   };
   for (const IpAddr& ip : end.ips) {
-    if (!IsPodAddress(ip)) continue;
+    if (!IsPodAddress(ip) || shows_another(ip)) continue;
     const uint32_t tenancy = InternTenancy(slot, ip);
     // The kernel may know the address of a pod that was gone before its status told one.
     if (!ips[tenancy].linked && pods[slot].told) LinkTenancy(tenancy, observed);

@@ -4,6 +4,25 @@
 
 namespace phantomd {
 
+// The kernel dates the last process. Where that was a crash, its container waited for the next run
+// until the deletion was requested: the end came with the request, and before the network went.
+TimeBounds TenancyBounds::EndByKernel(const AddressLoss& loss, const PodFacts& facts) const {
+  const BootTime ended = loss.bounds.not_after;
+  const bool requested = facts.deletion_requested.is_set();
+  const bool of_itself =
+      facts.terminal_told.is_set() && !(requested && facts.deletion_told <= facts.terminal_told);
+  TimeBounds out = loss.bounds;
+  if (of_itself) return out;
+  if (requested) {
+    const TimeBounds request = DeletionBounds(facts, BootTime::Min(), rules_);
+    out.not_after = std::max(ended, std::min(request.not_after, loss.told));
+    out.not_before = std::min(std::max(ended, request.not_before), out.not_after);
+  } else if (facts.finished.is_set()) {
+    out.not_after = std::max(ended, loss.told);
+  }
+  return out;
+}
+
 PodEnding TenancyBounds::EndingOf(uint32_t tenancy) const {
   const Tenancy& held = ips_[tenancy];
   const PodRecord& pod = pods_[held.pod];
@@ -15,14 +34,19 @@ PodEnding TenancyBounds::EndingOf(uint32_t tenancy) const {
   }
   if (held.has_loss) {
     const AddressLoss& loss = ips_.Loss(tenancy);
-    // The kernel's word is exact and dates what the API only circumscribes.
-    if (loss.exact || loss.bounds.not_before < end.bounds.not_before) {
+    if (loss.exact) {
+      // The kernel's word dates what the API only circumscribes.
+      const BootTime ended = loss.bounds.not_after;
+      end.bounds = EndByKernel(loss, pod.facts);
+      end.likely =
+          end.bounds.not_before == ended ? ended : LikelyBefore(end.bounds, rules_.typical_delay);
+    }
+    if (!loss.exact && loss.bounds.not_before < end.bounds.not_before) {
       end.bounds.not_before = loss.bounds.not_before;
     }
-    if (loss.exact || loss.bounds.not_after < end.bounds.not_after) {
+    if (!loss.exact && loss.bounds.not_after < end.bounds.not_after) {
       end.bounds.not_after = loss.bounds.not_after;
-      end.likely =
-          loss.exact ? loss.bounds.not_after : LikelyBefore(loss.bounds, rules_.typical_delay);
+      end.likely = LikelyBefore(loss.bounds, rules_.typical_delay);
     }
     if (loss.exact || end.evidence.empty()) end.evidence = pods_.Text(loss.evidence);
   }

@@ -66,6 +66,7 @@ class TenancyBounds {
   // `taken_over`: when a newer running pod was first shown with the address.
   ResolvedTenancy Resolve(uint32_t tenancy, BootTime taken_over) const;
   BootTime EarliestEnd(uint32_t tenancy) const;
+  TimeBounds EndByKernel(const AddressLoss& loss, const PodFacts& facts) const;
   NodeDoubt DoubtOf(const PodRecord& pod) const {
     return nodes_.DoubtOf(pods_.Text(pod.node), pod.facts);
   }

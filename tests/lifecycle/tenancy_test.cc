@@ -249,12 +249,65 @@ TEST(TenancyTest, KernelOfTheOwnNodeDatesTheEndExactly) {
   EXPECT_EQ(story.lifecycle().At(Ip(kX), At(60)).last.evidence, "last process");
 }
 
+// The container crashed at 30.2 and waited for its next run; the request at 50 made that final.
+TEST(TenancyTest, CrashThatTheKernelDatesIsNoDeath) {
+  const std::string_view crashed =
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=15\n"
+      "@30.4 pod a fin=30\n";
+  Story story(crashed);
+  story.Tell("@50.2 pod a del=50\n@50.4 end a at=30.2 ip=10.0.0.1\n");
+  EXPECT_EQ(story.Released("a"), "[49.5 50.2]");
+  // The sandbox went with the crash, or some time later, and nobody asked for it.
+  Story alone(crashed);
+  alone.Tell("@31 end a at=30.2 ip=10.0.0.1\n");
+  EXPECT_EQ(alone.Released("a"), "[30.2 31]");
+  // It did not crash: it had done its work.
+  Story done("@10 sync\n@20 pod a ip=10.0.0.1 created=15\n@30.4 pod a fin=30 phase=Succeeded\n");
+  done.Tell("@31 end a at=30.2 ip=10.0.0.1\n@50.2 pod a del=50\n");
+  EXPECT_EQ(done.Released("a"), "[30.2 30.2]");
+}
+
+// Whether it ended because it was asked to, or had crashed just before: at the latest when the news
+// of the request came, or the network was lost.
+TEST(TenancyTest, EndByTheKernelBeforeTheNewsOfTheRequestIsWithinBoth) {
+  Story story("@10 sync\n@20 pod a ip=10.0.0.1 created=15\n");
+  story.Tell("@50.3 end a at=50.1 ip=10.0.0.1\n");
+  EXPECT_EQ(story.Released("a"), "[50.1 50.1]");
+  story.Tell("@50.6 pod a del=50\n");
+  EXPECT_EQ(story.Released("a"), "[50.1 50.3]");
+}
+
 TEST(TenancyTest, KernelKnowsTheAddressOfAPodThatNeverToldOne) {
   Story story(
       "@10 sync\n"
       "@20 pod a noip created=18\n"
       "@22 end a at=21.5 ip=10.0.0.1\n");
   ExpectWho(story, kX, {{17, "nobody"}, {18, "a? nobody"}, {21.5, "nobody"}});
+}
+
+TEST(TenancyTest, KernelsWordOfAnAddressThatThePodDoesNotShowIsNotTaken) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.7 created=18\n"
+      "@21 pod b hostnet ip=192.168.0.1 created=18\n"
+      "@22 end a at=21.5 ip=10.0.0.1 ip=fd00::1\n"
+      "@22 end b at=21.5 ip=10.0.0.1\n");
+  ExpectWho(story, kX, {{19, "nobody"}, {21, "nobody"}});
+  EXPECT_TRUE(story.lifecycle().Tenancies(Ip(kX)).empty());
+  ExpectWho(story, "10.0.0.7", {{30, "a!"}});
+  // It shows none of that family.
+  ExpectWho(story, "fd00::1", {{21, "a? nobody"}, {21.5, "nobody"}});
+}
+
+TEST(TenancyTest, KernelEndsTheAddressOfAnEarlierSandbox) {
+  Story story(
+      "@10 sync\n"
+      "@20 pod a ip=10.0.0.1 created=18\n"
+      "@30 pod a ip=10.0.0.7\n"
+      "@30.1 end a at=29.5 ip=10.0.0.1\n");
+  ExpectWho(story, kX, {{29.4, "a!"}, {29.5, "nobody"}});
+  ExpectWho(story, "10.0.0.7", {{30, "a!"}});
 }
 
 TEST(TenancyTest, PodThatNeverShowedItsAddressMayHaveHeldAny) {
