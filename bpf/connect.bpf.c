@@ -14,7 +14,7 @@
 // connection_end.bpf.h has what becomes of the connection afterwards, unseen.bpf.h what passed
 // without a program being run, adoption.bpf.h the connections that were there before,
 // sync_failure.bpf.h the programs for connects that never reach SYN_SENT, process.bpf.h those that
-// follow the proxies' processes.
+// follow the proxies' processes, pod.bpf.h those that tell when a pod ends.
 //
 // At inet_sock_set_state the socket still holds the old state, and `current` is the connecting
 // task only on the way to SYN_SENT: identity is taken there and nowhere else.
@@ -39,6 +39,7 @@
 #include "bpf/connect_maps.bpf.h"
 #include "bpf/followed.bpf.h"
 #include "bpf/process.bpf.h"
+#include "bpf/pod.bpf.h"
 #include "bpf/socket.bpf.h"
 #include "bpf/adoption.bpf.h"
 #include "bpf/unseen.bpf.h"

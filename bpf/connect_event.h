@@ -1,6 +1,6 @@
 /* What the BPF programs and the agent share: the records of the two ring buffers and the values of
- * the maps. With agent_state.h, end_event.h and process_event.h, which it includes, the only
- * header that both sides include.
+ * the maps. With agent_state.h, end_event.h, pod_event.h and process_event.h, which it
+ * includes, the only header that both sides include.
  *
  * Raw facts only: what they mean is decided in agent/probe/. Instants are nanoseconds on
  * CLOCK_BOOTTIME. Addresses are 16 bytes in network order, IPv4 as ::ffff:a.b.c.d; ports are in
@@ -139,6 +139,7 @@ enum { CONNECT_COUNTER_KINDS = 8 };
 
 #include "bpf/agent_state.h"
 #include "bpf/end_event.h"
+#include "bpf/pod_event.h"
 #include "bpf/process_event.h"
 
 #endif

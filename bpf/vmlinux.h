@@ -93,8 +93,18 @@ struct sock_cgroup_data {
   struct cgroup* cgroup;
 };
 
+struct list_head {
+  struct list_head* next;
+};
+
+struct net_device {
+  struct list_head dev_list;
+  int ifindex;
+};
+
 struct net {
   __u64 net_cookie;
+  struct list_head dev_base_head;
 };
 
 typedef struct {

@@ -16,7 +16,6 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -31,6 +30,7 @@
 #include "agent/probe/kernel_time.h"
 #include "agent/probe/kernel_totals.h"
 #include "agent/probe/pin_directory.h"
+#include "agent/probe/pod_records.h"
 #include "agent/probe/ring_reader.h"
 #include "agent/probe/socket_source.h"
 #include "bpf/connect_event.h"
@@ -40,8 +40,7 @@ struct connect_bpf;
 namespace phantomd {
 
 struct KernelProbeOptions {
-  uint32_t ring_bytes =
-      4 * 1024 * 1024;             // rounded up to pages and a power of two; a record takes 136
+  uint32_t ring_bytes = 4 << 20;   // rounded up to pages and a power of two; a record takes 136
   uint64_t host_netns_cookie = 0;  // there only the proxies' cgroups are watched; 0: unknown
   bool watch_new_proxies = true;   // by the exec program; else only what Watch() names
   // Of ends by FIN, too, which strand nobody and of which proxies make many.
@@ -90,6 +89,7 @@ class KernelProbe : public SocketSource {
   std::vector<ConnectRecord> TakeConnects(size_t limit);
   std::vector<process_record> TakeProcesses();
   void ReleaseTaken();
+  PodRecords* pods() { return pods_.get(); }  // null: the kernel refuses its programs
 
   // Whether the programs of an agent before this one have recorded up to now.
   bool continues() const { return continues_; }
@@ -141,6 +141,7 @@ class KernelProbe : public SocketSource {
   Counters counters_;
   std::unique_ptr<RingReader> records_;
   std::unique_ptr<RingReader> processes_;
+  std::unique_ptr<PodRecords> pods_;
   std::array<uint64_t, CONNECT_COUNTER_KINDS> taken_{};  // since the last release
   int wake_fd_ = -1;
   std::vector<std::string> limitations_;

@@ -288,6 +288,14 @@ absl::Status KernelProbe::OpenRings() {
     if (!reader.ok()) return reader.status();
     *ring = *std::move(reader);
   }
+  if (bpf_program__fd(bpf_->progs.on_cgroup_populated) >= 0 &&
+      bpf_program__fd(bpf_->progs.on_pod_exit) >= 0) {
+    auto pods =
+        PodRecords::Open(bpf_map__fd(bpf_->maps.pods), bpf_map__max_entries(bpf_->maps.pods),
+                         bpf_map__fd(bpf_->maps.pod_links), bpf_->bss->pod_records_lost);
+    if (!pods.ok()) return pods.status();
+    pods_ = *std::move(pods);
+  }
   wake_fd_ = epoll_create1(EPOLL_CLOEXEC);
   if (wake_fd_ < 0) return MapFailure("create an epoll descriptor", errno);
   for (const bpf_map* map : {bpf_->maps.records, bpf_->maps.processes}) {

@@ -79,6 +79,10 @@ std::vector<Hook> HooksOf(connect_bpf* bpf) {
        "new proxies are found by scanning /proc only, and their first connects are missed"},
       {"sched_process_exit", p.on_exit, &l.on_exit,
        "the end of a proxy is noticed by scanning /proc only"},
+      // These record no connect, and of what they record user space knows itself what is missing.
+      {"cgroup_notify_populated", p.on_cgroup_populated, &l.on_cgroup_populated, kWithoutPodEnds,
+       true},
+      {"sched_process_exit_pod", p.on_pod_exit, &l.on_pod_exit, kWithoutPodEnds, true},
   };
 }
 

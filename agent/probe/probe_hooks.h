@@ -58,5 +58,7 @@ std::string RefusedProgram();
 
 inline constexpr char kWithoutIoUring[] =
     "connects through an io_uring that fail before any SYN are not recorded";
+inline constexpr char kWithoutPodEnds[] =
+    "the ends of this node's pods are known by what the API tells of them only";
 
 }  // namespace phantomd

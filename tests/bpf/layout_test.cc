@@ -83,6 +83,12 @@ TEST_F(LayoutTest, RecordsAgreeWithTheObject) {
   EXPECT_EQ(Struct("followed_process")->size, sizeof(followed_process));
   EXPECT_SAME_OFFSET(followed_process, main_thread);
   EXPECT_SAME_OFFSET(followed_process, others);
+  EXPECT_EQ(Struct("cgroup_record")->size, sizeof(cgroup_record));
+  EXPECT_SAME_OFFSET(cgroup_record, populated);
+  EXPECT_SAME_OFFSET(cgroup_record, path);
+  EXPECT_EQ(Struct("pod_link")->size, sizeof(pod_link));
+  EXPECT_SAME_OFFSET(pod_link, present_ns);
+  EXPECT_SAME_OFFSET(pod_link, absent_ns);
   EXPECT_EQ(Struct("process_name")->size, sizeof(process_name));
   EXPECT_EQ(Struct("socket_place")->size, sizeof(socket_place));
   EXPECT_SAME_OFFSET(socket_place, tcp_state);

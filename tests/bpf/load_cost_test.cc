@@ -22,11 +22,22 @@ namespace {
 // says in the commit what it buys.
 const std::map<std::string, uint32_t>& Bounds() {
   static const std::map<std::string, uint32_t> bounds = {
-      {"on_connect_return", 1830},    {"on_destroy", 225},    {"on_error_report", 80},
-      {"on_error_report_again", 80},  {"on_exec", 410},       {"on_exit", 160},
-      {"on_io_uring_complete", 1810}, {"on_open_file", 145},  {"on_receive_reset", 15},
-      {"on_receive_reset_again", 15}, {"on_retransmit", 225}, {"on_set_state", 2780},
-      {"on_set_state_again", 1640},   {"on_tcp_socket", 410},
+      {"on_cgroup_populated", 60},
+      {"on_connect_return", 1830},
+      {"on_destroy", 225},
+      {"on_error_report", 80},
+      {"on_error_report_again", 80},
+      {"on_exec", 410},
+      {"on_exit", 160},
+      {"on_io_uring_complete", 1810},
+      {"on_open_file", 145},
+      {"on_pod_exit", 1110},
+      {"on_receive_reset", 15},
+      {"on_receive_reset_again", 15},
+      {"on_retransmit", 225},
+      {"on_set_state", 2780},
+      {"on_set_state_again", 1640},
+      {"on_tcp_socket", 410},
   };
   return bounds;
 }

@@ -26,6 +26,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAreArray;
 
 TEST(LoadTest, EveryConfigurationPassesTheVerifier) {
   // Code behind a constant is verified only where the constant lets it run.
@@ -95,25 +96,40 @@ class RefusedProgramTest : public testing::TemporaryFolder {
 };
 
 TEST_F(RefusedProgramTest, IsLeftOutAloneAndItsEffectTold) {
-  struct Row {
-    const char* type;
-    const char* program;
+  struct Program {
+    const char* name;
     const char* effect;
   };
+  struct Row {
+    const char* type;
+    std::vector<Program> programs;  // those that need it
+  };
+  const Program pod_exit = {"on_pod_exit",
+                            "the ends of this node's pods are known by what the API"};
   const Row rows[] = {
-      {"fdtable", "on_connect_return", "connects that fail before any SYN (no route)"},
-      {"nsproxy", "on_exec", "new proxies are found by scanning /proc only"},
-      {"signal_struct", "on_exit", "the end of a proxy is noticed by scanning /proc only"},
-      {"bpf_iter__tcp", "on_tcp_socket", "connections that existed before the agent"},
-      {"bpf_iter__task_file", "on_open_file", "which sockets a proxy's process has made already"},
+      {"fdtable", {{"on_connect_return", "connects that fail before any SYN (no route)"}}},
+      {"nsproxy", {{"on_exec", "new proxies are found by scanning /proc only"}, pod_exit}},
+      {"signal_struct",
+       {{"on_exit", "the end of a proxy is noticed by scanning /proc only"}, pod_exit}},
+      {"net_device", {pod_exit}},
+      {"bpf_iter__tcp", {{"on_tcp_socket", "connections that existed before the agent"}}},
+      {"bpf_iter__task_file",
+       {{"on_open_file", "which sockets a proxy's process has made already"}}},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.type);
     const auto probe = KernelProbe::Load({.btf_path = TypesWithout({row.type})});
     ASSERT_TRUE(probe.ok()) << probe.status();
-    EXPECT_THAT((*probe)->limitations(),
-                ElementsAre(AllOf(HasSubstr(row.program), HasSubstr(row.effect))));
-    const bool walks = std::string(row.program) != "on_tcp_socket";
+    std::vector<::testing::Matcher<std::string>> told;
+    bool pods = true;
+    bool walks = true;
+    for (const Program& program : row.programs) {
+      told.push_back(AllOf(HasSubstr(program.name), HasSubstr(program.effect)));
+      pods &= program.name != std::string("on_pod_exit");
+      walks &= program.name != std::string("on_tcp_socket");
+    }
+    EXPECT_THAT((*probe)->limitations(), UnorderedElementsAreArray(told));
+    EXPECT_EQ((*probe)->pods() != nullptr, pods);
     const auto walked = (*probe)->AdoptConnections("/proc/self/ns/net");
     EXPECT_EQ(absl::IsUnimplemented(walked.status()), !walks);
     EXPECT_EQ(walked.ok(), walks) << walked.status();
@@ -123,8 +139,8 @@ TEST_F(RefusedProgramTest, IsLeftOutAloneAndItsEffectTold) {
 TEST_F(RefusedProgramTest, EveryRefusedOneIsFound) {
   const auto probe = KernelProbe::Load({.btf_path = TypesWithout({"fdtable", "signal_struct"})});
   ASSERT_TRUE(probe.ok()) << probe.status();
-  EXPECT_THAT((*probe)->limitations(),
-              ElementsAre(HasSubstr("on_connect_return"), HasSubstr("on_exit")));
+  EXPECT_THAT((*probe)->limitations(), ElementsAre(HasSubstr("on_connect_return"),
+                                                   HasSubstr("on_exit"), HasSubstr("on_pod_exit")));
 }
 
 TEST_F(RefusedProgramTest, OneThatIsNeededIsAnError) {
