@@ -45,22 +45,34 @@ std::string ContainerIdOf(std::string_view component) {
   return std::string(component);
 }
 
+// "kubepods-burstable-pod<uid>": the last "pod" is the one before the UID.
+PodUid PodOf(std::string_view component) {
+  constexpr std::string_view kPod = "pod";
+  PodUid out;
+  for (size_t at = component.find(kPod); at != std::string_view::npos;
+       at = component.find(kPod, at + 1)) {
+    std::string uid = UidAt(component.substr(at + kPod.size()));
+    if (!uid.empty()) out = PodUid(std::move(uid));
+  }
+  return out;
+}
+
+// Takes the first component off the path.
+std::string_view TakeComponent(std::string_view& path) {
+  const size_t slash = path.find('/');
+  const std::string_view component = path.substr(0, slash);
+  path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  return component;
+}
+
 }  // namespace
 
 CgroupOwner OwnerOfCgroupPath(std::string_view path) {
   CgroupOwner out;
   while (!path.empty()) {
-    const size_t slash = path.find('/');
-    const std::string_view component = path.substr(0, slash);
-    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+    const std::string_view component = TakeComponent(path);
     if (out.pod_uid.empty()) {
-      constexpr std::string_view kPod = "pod";
-      // "kubepods-burstable-pod<uid>": the last "pod" is the one before the UID.
-      for (size_t at = component.find(kPod); at != std::string_view::npos;
-           at = component.find(kPod, at + 1)) {
-        std::string uid = UidAt(component.substr(at + kPod.size()));
-        if (!uid.empty()) out.pod_uid = PodUid(std::move(uid));
-      }
+      out.pod_uid = PodOf(component);
       // Where the slice, the driver and the container share one component.
       const size_t colon = component.rfind(':');
       if (!out.pod_uid.empty() && colon != std::string_view::npos) {
@@ -99,6 +111,31 @@ CgroupOwner OwnerOfCgroups(std::string_view proc_cgroup) {
     return !out.pod_uid.empty();
   });
   return out.pod_uid.empty() ? CgroupOwner() : out;
+}
+
+std::optional<PodCgroup> PodCgroupOfPath(std::string_view path) {
+  PodCgroup out;
+  while (!path.empty() && out.pod_uid.empty()) {
+    const std::string_view component = TakeComponent(path);
+    out.pod_uid = PodOf(component);
+    // Where the slice, the driver and the container share one component.
+    const bool shared = component.find(':') != std::string_view::npos;
+    if (!out.pod_uid.empty() && shared) out.member = component;
+  }
+  if (out.pod_uid.empty()) return std::nullopt;
+  if (out.member.empty()) out.member = TakeComponent(path);
+  if (out.member.find("conmon") != std::string::npos) return std::nullopt;
+  out.inside = !path.empty();
+  return out;
+}
+
+std::optional<PodCgroup> PodCgroupOfProcess(std::string_view proc_cgroup) {
+  std::optional<PodCgroup> out;
+  ForEachLine(proc_cgroup, [&](std::string_view, std::string_view path) {
+    out = PodCgroupOfPath(path);
+    return out.has_value();
+  });
+  return out;
 }
 
 std::string_view UnifiedCgroupPath(std::string_view proc_cgroup) {

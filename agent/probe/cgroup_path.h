@@ -11,6 +11,7 @@
 // Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,22 @@ CgroupOwner OwnerOfCgroupPath(std::string_view path);
 
 // Of all lines; the first one that names a pod decides.
 CgroupOwner OwnerOfCgroups(std::string_view proc_cgroup);
+
+// One cgroup of a pod: the pod's own, or one of those right below it, of which each container has
+// one, the sandbox process too.
+struct PodCgroup {
+  PodUid pod_uid;
+  std::string member;   // the name of the one below the pod's; empty: the pod's own
+  bool inside = false;  // deeper still: a part of that container
+
+  friend bool operator==(const PodCgroup&, const PodCgroup&) = default;
+};
+
+// Nothing: no pod's, or that of a process that merely looks after a container (conmon).
+std::optional<PodCgroup> PodCgroupOfPath(std::string_view path);
+
+// Of all lines; the first one that names a pod decides.
+std::optional<PodCgroup> PodCgroupOfProcess(std::string_view proc_cgroup);
 
 // The path of the cgroup v2 line, or empty. Relative ("/../x") where the process is outside the
 // reader's cgroup namespace.

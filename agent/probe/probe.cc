@@ -9,6 +9,7 @@
 
 #include "agent/base/strings.h"
 #include "agent/probe/outcome.h"
+#include "agent/probe/probe_hooks.h"
 
 namespace phantomd {
 namespace {
@@ -53,6 +54,7 @@ absl::StatusOr<std::unique_ptr<Probe>> Probe::Start(ProbeOptions options, BootTi
   if (!kernel.ok()) return kernel.status();
   std::unique_ptr<Probe> probe(new Probe(options, *std::move(kernel), now));
   probe->limitations_ = std::move(limitations);
+  probe->WatchPods(now);
   return probe;
 }
 
@@ -103,6 +105,7 @@ void Probe::Consume(BootTime now, const std::function<void(ProbeOutput)>& sink) 
   }
   if (first) TellOutage(now, sink);
   TakeLosses(now, /*last=*/false, sink);
+  TakePods(now, sink);
   for (DiscoveredProxy& proxy : gone) sink(std::move(proxy));
   kernel_->ReleaseTaken();
 }
@@ -187,6 +190,27 @@ void Probe::TakeLosses(BootTime now, bool last, const std::function<void(ProbeOu
   kernel_->Settled(counted, account_.told_skips(), now);
 }
 
+void Probe::WatchPods(BootTime now) {
+  if (kernel_->pods() == nullptr) return;  // which was said
+  auto watch = NamespaceWatch::Start();
+  if (!watch.ok()) {
+    limitations_.push_back(fmt::format("the network namespaces of pods cannot be watched ({}): {}",
+                                       FromAbsl(watch.status().message()), kWithoutPodEnds));
+    return;
+  }
+  struct stat host {};
+  if (stat("/proc/1/ns/net", &host) != 0) stat("/proc/self/ns/net", &host);
+  pods_ = std::make_unique<LocalPods>(*kernel_->pods(), *std::move(watch), proc_, namespaces_,
+                                      host.st_ino, now);
+}
+
+void Probe::TakePods(BootTime now, const std::function<void(ProbeOutput)>& sink) {
+  if (pods_ == nullptr) return;
+  pods_->Consume(now);
+  for (Loss& loss : pods_->TakeLosses(now)) sink(std::move(loss));
+  for (PodEnd& end : pods_->TakeEnds(now)) sink(std::move(end));
+}
+
 std::vector<std::string> Probe::Limitations() const {
   std::vector<std::string> out = limitations_;
   out.insert(out.end(), kernel_->limitations().begin(), kernel_->limitations().end());
@@ -199,6 +223,10 @@ std::vector<std::string> Probe::Limitations() const {
   const std::vector<std::string> of_check = check_.Limitations();
   out.insert(out.end(), of_check.begin(), of_check.end());
   out.insert(out.end(), discovery_.limitations().begin(), discovery_.limitations().end());
+  if (pods_ != nullptr) {
+    const std::vector<std::string> of_pods = pods_->Limitations();
+    out.insert(out.end(), of_pods.begin(), of_pods.end());
+  }
   return out;
 }
 

@@ -1,9 +1,10 @@
 // Probe: what the agent's own node tells about connections and proxies, as values for the engine.
 //
-// It joins eight parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
+// It joins nine parts: KernelProbe records connects, ProxyDiscovery knows the proxies, ProxyWatch
 // makes the kernel watch their namespaces, ConnectionAdoption finds what was there before,
 // InitiatorResolver and EndResolver say who opened each connection, RecordAccount what was lost,
-// and AttemptCheck whether the kernel's counts of each proxy agree.
+// AttemptCheck whether the kernel's counts of each proxy agree, and LocalPods when the node's pods
+// ended.
 //
 // A fresh agent knows nothing of what happened before it: the attempts of proxies that lived then
 // are a loss of unknown count, since the start of the oldest of them, or since the agent before it
@@ -12,9 +13,9 @@
 //
 // Consume() is called on a timer, at least four times a second, or earlier when wake_fd() is
 // readable. It hands out, in this order: proxies that are new or changed, attempts in the order of
-// their outcomes, ends of connections, losses, proxies that are gone. So an attempt never comes
-// before its proxy or after its proxy is gone, except for attempts that still waited for the
-// accepting side, and the end of a connection never comes before its attempt.
+// their outcomes, ends of connections, losses, ends of pods, proxies that are gone. So an attempt
+// never comes before its proxy or after its proxy is gone, except for attempts that still waited
+// for the accepting side, and the end of a connection never comes before its attempt.
 //
 // Thread-compatible: one thread, the core's. Never reads a clock.
 #pragma once
@@ -34,6 +35,7 @@
 #include "agent/probe/end_resolver.h"
 #include "agent/probe/initiator.h"
 #include "agent/probe/kernel_probe.h"
+#include "agent/probe/local_pods.h"
 #include "agent/probe/proxy_discovery.h"
 #include "agent/probe/proxy_watch.h"
 #include "agent/probe/record_account.h"
@@ -54,7 +56,7 @@ struct ProbeOptions {
   std::optional<Predecessor> predecessor;
 };
 
-using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss>;
+using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss, PodEnd>;
 
 class Probe {
  public:
@@ -82,6 +84,8 @@ class Probe {
   // What nobody recorded before the programs were attached, or what is not known any more.
   void TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sink);
   void TakeLosses(BootTime now, bool last, const std::function<void(ProbeOutput)>& sink);
+  void WatchPods(BootTime now);
+  void TakePods(BootTime now, const std::function<void(ProbeOutput)>& sink);
 
   const ProbeOptions options_;
   std::unique_ptr<KernelProbe> kernel_;
@@ -95,6 +99,7 @@ class Probe {
   RecordAccount account_;
   BootTime skips_asked_;  // unset: not yet
   AttemptCheck check_;
+  std::unique_ptr<LocalPods> pods_;  // null: nothing is known of their ends
 
   const BootTime started_;
   BootTime last_scan_;                    // unset: none yet

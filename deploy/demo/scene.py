@@ -56,8 +56,9 @@ class RunningPod:
         self.cgroup = cgroup
         self.pause = None
         self.server = None
-        self.connected_ns = None  # these three on CLOCK_BOOTTIME
+        self.connected_ns = None  # these four on CLOCK_BOOTTIME
         self.withdrawn_ns = None
+        self.ending_ns = None  # its last container was told to end, and was gone by died_ns
         self.died_ns = None
 
     @property
@@ -116,6 +117,9 @@ class Scene:
         if not self._netns_dir_was_mounted:
             remains.note_netns_mount(self.folder)
         os.mkdir(self.proxy_folder, 0o755)
+        # A process is named after the file that it was started by, and a sandbox's is pause.
+        self._pause = os.path.join(self.folder, "pause")
+        os.symlink(shutil.which("sleep"), self._pause)
         self.node.create()
         self.cluster = kube.Cluster(self.folder, POD_CIDR)
         self.control_plane = mesh.ControlPlane(self.proxy_folder, self.eds_delay, self._pushed)
@@ -147,7 +151,7 @@ class Scene:
         netns = self.node.prepare(f"{self._number}-{pod.name}")
         running = RunningPod(pod, netns, self.node.pod_cgroup(pod.uid))
         container = os.path.join(running.cgroup, os.urandom(32).hex())
-        running.pause = processes.start(["sleep", "infinity"], container, netns)
+        running.pause = processes.start([self._pause, "infinity"], container, netns)
         if workload is not WEBAPP:
             self._start_server(running)
         return running
@@ -187,6 +191,7 @@ class Scene:
         """
         with self.sidecar.hold():
             self.witness.dead(running.ip)
+            running.ending_ns = boot_ns()
             processes.end(running.server, signal.SIGTERM)
             processes.end(running.pause)
             running.died_ns = boot_ns()

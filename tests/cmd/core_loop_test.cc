@@ -11,6 +11,7 @@ namespace phantomd {
 namespace {
 
 using testing::At;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -168,6 +169,20 @@ TEST_F(CoreLoopTest, InheritedProxyThatIsNotFoundIsGone) {
   PostEdges(At(18));
   loop_.Step(At(18));
   EXPECT_EQ(ProxiesTold(), (std::vector<std::string>{"heir", "late", "lost gone"}));
+}
+
+TEST_F(CoreLoopTest, EndOfAPodIsAppliedWithItsOwnInstantAndExplained) {
+  RunUntil(15);
+  const IpAddr ip = IpAddr::V4(10, 1, 0, 1);
+  const PodEnd end{PodUid("uid-a"), {ip}, At(15.25), "last process"};
+  node_.outputs.push_back(end);
+  RunUntil(19);
+  EXPECT_THAT(applied_, Contains(Input{At(15.5), end}));
+  const auto explained = engine_.Explain({ip, 0}, At(19));
+  ASSERT_FALSE(explained.holders.empty());
+  EXPECT_EQ(explained.holders[0].released_not_before, At(15.25));
+  EXPECT_EQ(explained.holders[0].released_not_after, At(15.25));
+  EXPECT_EQ(explained.holders[0].evidence, "last process");
 }
 
 TEST_F(CoreLoopTest, PublishesAtMostOnceASecond) {

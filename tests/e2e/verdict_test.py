@@ -33,6 +33,7 @@ class RolloutTest(fixture.Case):
             agent.wait_for_verdicts(cls.plot.ended_wall_ns)
             cls.answers = checks.ask(scene, agent)
             cls.explained = agent.ask("explain", cls.plot.old[0].ip)
+            cls.ends = [agent.ask("explain", pod.ip) for pod in cls.plot.old]
             agent.stop()
             checks.replay(agent, cls.answers)
         cls.phantoms = [entry for entry in cls.answers.connections if checks.is_phantom(entry)]
@@ -177,6 +178,25 @@ class RolloutTest(fixture.Case):
             {envoy_config.cluster_name(port) for _, port in scenes.PORTS},
         )
         self.assertGreater(len(self.explained["recent"]), 0)
+
+    def test_kernel_dates_the_end_of_each_pod_to_its_last_process(self):
+        for pod, explained in zip(self.plot.old, self.ends, strict=True):
+            holder = next(
+                entry for entry in explained["holders"] if entry["pod"]["name"] == pod.name
+            )
+            shift = time.time_ns() - scenes.boot_ns()
+            begun, over = pod.ending_ns + shift, pod.died_ns + shift
+            bounds = [
+                agents.parse_time(holder[name]) for name in ("releasedNotBefore", "releasedNotAfter")
+            ]
+            print(
+                f"{pod.ip}: ended within {(bounds[1] - bounds[0]) / 10**6:.3f} ms by the kernel; "
+                f"that took {(over - begun) / 10**6:.3f} ms"
+            )
+            self.assertEqual(holder["evidence"], "last process")
+            # The two clocks are read one after the other.
+            self.assertGreaterEqual(bounds[0], begun - 10**6)
+            self.assertLessEqual(bounds[1], over + 10**6)
 
     def test_replay_is_identical_twice_and_equals_the_live_answers(self):
         self.assertTrue(self.answers.replayed_again_equal)

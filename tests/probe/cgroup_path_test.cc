@@ -69,5 +69,48 @@ TEST(CgroupPathTest, UnifiedPathIsTheLineWithoutControllers) {
   EXPECT_EQ(UnifiedCgroupPath("4:memory:/a\n1:name=systemd:/x\n"), "");
 }
 
+struct MemberRow {
+  const char* path;
+  const char* member;  // null: no cgroup of a pod
+  bool inside;
+};
+
+TEST(PodCgroupTest, NamesTheContainersCgroup) {
+  const MemberRow rows[] = {
+      {"/kubepods/burstable/pod" UID, "", false},
+      {"/kubepods/burstable/pod" UID "/" CID, CID, false},
+      {"/kubepods/burstable/pod" UID "/" CID "/init.scope", CID, true},
+      {"/kubepods.slice/kubepods-pod" UID_ ".slice", "", false},
+      {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" CID ".scope", "crio-" CID ".scope",
+       false},
+      {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-" CID ".scope/container",
+       "crio-" CID ".scope", true},
+      {"/../../kubepods.slice/kubepods-pod" UID_ ".slice/cri-containerd-" CID ".scope",
+       "cri-containerd-" CID ".scope", false},
+      {"/system.slice/containerd.service/kubepods-burstable-pod" UID_ ".slice:cri-containerd:" CID,
+       "kubepods-burstable-pod" UID_ ".slice:cri-containerd:" CID, false},
+      // It looks after the container, and ends after it.
+      {"/kubepods.slice/kubepods-pod" UID_ ".slice/crio-conmon-" CID ".scope", nullptr, false},
+      {"/kubepods.slice/kubepods-burstable.slice", nullptr, false},
+      {"/system.slice/podman.service", nullptr, false},
+      {"/", nullptr, false},
+      {"", nullptr, false},
+  };
+  for (const MemberRow& row : rows) {
+    SCOPED_TRACE(row.path);
+    const std::optional<PodCgroup> found = PodCgroupOfPath(row.path);
+    ASSERT_EQ(found.has_value(), row.member != nullptr);
+    if (row.member == nullptr) continue;
+    EXPECT_EQ(*found, (PodCgroup{PodUid(kUid), row.member, row.inside}));
+  }
+}
+
+TEST(PodCgroupTest, FirstLineThatNamesAPodDecides) {
+  EXPECT_EQ(
+      PodCgroupOfProcess("12:pids:/\n4:memory:/kubepods/pod" UID "/" CID "\n0::/init.scope\n"),
+      (PodCgroup{PodUid(kUid), kId, false}));
+  EXPECT_EQ(PodCgroupOfProcess("0::/system.slice/sshd.service\n"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace phantomd

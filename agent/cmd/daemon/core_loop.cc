@@ -79,6 +79,8 @@ void CoreLoop::Take(ProbeOutput output, BootTime now) {
     engine_.Post({Edge::kProbe, Input{now, std::move(*attempt)}});
   } else if (auto* end = std::get_if<ConnectionEnd>(&output)) {
     engine_.Post({Edge::kProbe, Input{now, std::move(*end)}});
+  } else if (auto* pod_end = std::get_if<PodEnd>(&output)) {
+    engine_.Post({Edge::kProbe, Input{now, std::move(*pod_end)}});
   } else {
     engine_.Post({Edge::kProbe, Input{now, std::get<Loss>(std::move(output))}});
   }
