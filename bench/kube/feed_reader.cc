@@ -3,9 +3,9 @@
 //
 //   feed_reader KUBECONFIG SCOPE NODE      SCOPE: cluster or endpointslices
 //
-// Prints "synced SECONDS BYTES" once all feeds are, with what the decoded values of all objects take
-// if they are just kept; at the end of its standard input the instant at which
-// each pod that came later was applied to the index, a line each: UID and CLOCK_BOOTTIME in ns.
+// Prints "synced SECONDS BYTES" once all feeds are, with what the decoded values of all objects
+// take if they are just kept; at the end of its standard input the instant at which each pod that
+// came later was applied to the index, a line each: UID and CLOCK_BOOTTIME in ns.
 #include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>

@@ -22,7 +22,15 @@ def wait_until(what, condition, patience, pause=0.01):
         time.sleep(pause)
 
 
-def start(argv, cgroup, netns=None, uid=None, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL):
+def start(
+    argv,
+    cgroup,
+    netns=None,
+    uid=None,
+    stdin=subprocess.DEVNULL,
+    stdout=subprocess.DEVNULL,
+    stderr=subprocess.DEVNULL,
+):
     """Starts `argv` in the cgroup, the namespace and under the uid given.
 
     The process enters its cgroup before anything else, so that it is found there whenever the
@@ -43,7 +51,7 @@ def start(argv, cgroup, netns=None, uid=None, stdout=subprocess.DEVNULL, stderr=
         command += ["setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups", "--"]
     process = subprocess.Popen(
         command + argv,
-        stdin=subprocess.DEVNULL,
+        stdin=stdin,
         stdout=stdout,
         stderr=stderr,
         start_new_session=True,

@@ -176,28 +176,27 @@ class Lab:
     def wait_for_deaths(self, count):
         wait_until(f"{count} pods have died", lambda: self.deaths() >= count, 60.0)
 
+    def roll_is_over(self, replicas):
+        """The Deployment is as it should be; its old pods and their endpoints are gone."""
+        self.raise_failures()
+        try:
+            deployment = self.servers.api.get(DEPLOYMENT)
+            pods = self.servers.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
+            listed = self._listed()
+        except (apis.Refused, *apis.AWAY):
+            return False
+        status = deployment.get("status", {})
+        wanted = {pod["metadata"]["uid"] for pod in pods}
+        return (
+            status.get("observedGeneration") == deployment["metadata"]["generation"]
+            and status.get("updatedReplicas") == replicas
+            and status.get("availableReplicas") == replicas
+            and len(pods) == replicas
+            and listed == {(uid, True) for uid in wanted}
+        )
+
     def wait_for_roll(self, replicas):
-        """Until the Deployment is as it should be; its old pods and their endpoints are gone."""
-
-        def done():
-            self.raise_failures()
-            try:
-                deployment = self.servers.api.get(DEPLOYMENT)
-                pods = self.servers.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"]
-                listed = self._listed()
-            except (apis.Refused, *apis.AWAY):
-                return False
-            status = deployment.get("status", {})
-            wanted = {pod["metadata"]["uid"] for pod in pods}
-            return (
-                status.get("observedGeneration") == deployment["metadata"]["generation"]
-                and status.get("updatedReplicas") == replicas
-                and status.get("availableReplicas") == replicas
-                and len(pods) == replicas
-                and listed == {(uid, True) for uid in wanted}
-            )
-
-        wait_until("the roll is over", done, 120.0)
+        wait_until("the roll is over", lambda: self.roll_is_over(replicas), 120.0)
 
     def _listed(self):
         path = f"/apis/discovery.k8s.io/v1/namespaces/{NAMESPACE}/endpointslices"
