@@ -44,7 +44,7 @@ class LocalPods {
         host_netns_(host_netns),
         settled_(now) {}
 
-  // One round, 10 to 20 times a second.
+  // One round, at least four times a second.
   void Consume(BootTime now);
   std::vector<PodEnd> TakeEnds(BootTime now) { return ends_.TakeEnds(now); }
   std::vector<Loss> TakeLosses(BootTime now);
