@@ -66,7 +66,7 @@ TEST_F(ProxyDiscoveryTest, ProxyThatEndedBeforeItCouldBeReadIsKnownFromTheKernel
   discovery_->OnExec(Record({.pid = 7, .start_seconds = 100}));
   const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
   ASSERT_EQ(changes.size(), 1u);
-  EXPECT_EQ(changes[0].proxy.id, ProxyId("100004000000/7"));
+  EXPECT_EQ(changes[0].proxy.id, ProxyId("100000000000/7"));
   EXPECT_EQ(changes[0].proxy.netns_cookie, 100u);
   EXPECT_EQ(changes[0].proxy.cgroup_id, 5u);
   discovery_->Scan(Seconds(200));
@@ -84,10 +84,10 @@ TEST_F(ProxyDiscoveryTest, ProxyBadlySeenAtItsExecIsLookedAtAgainUntilItIsWellKn
   };
   const Row rows[] = {
       {"cmdline", of_container, nullptr},
-      {"cgroup", ProxyId("100004000000/7"), nullptr},
-      {"status", ProxyId("100004000000/7"), "/7/status: not in the known form"},
-      {"stat", ProxyId("100004000000/7"), nullptr},
-      {"ns/net", ProxyId("100004000000/7"), "/7/ns/net: Permission denied"},
+      {"cgroup", ProxyId("100000000000/7"), nullptr},
+      {"status", ProxyId("100000000000/7"), "/7/status: not in the known form"},
+      {"stat", ProxyId("100000000000/7"), nullptr},
+      {"ns/net", ProxyId("100000000000/7"), "/7/ns/net: Permission denied"},
   };
   for (const Row& row : rows) {
     SCOPED_TRACE(row.entry);
@@ -149,7 +149,7 @@ TEST_F(ProxyDiscoveryTest, ALaterProcessInProcIsNotTakenForTheOneThatBegan) {
   discovery_->OnExec(Record(earlier));
   const std::vector<DiscoveredProxy> changes = discovery_->TakeChanges();
   ASSERT_EQ(changes.size(), 1u);
-  EXPECT_EQ(changes[0].proxy.id, ProxyId("100004000000/7"));
+  EXPECT_EQ(changes[0].proxy.id, ProxyId("100000000000/7"));
   EXPECT_TRUE(changes[0].proxy.pod.uid.empty());
 }
 
