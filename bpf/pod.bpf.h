@@ -14,7 +14,7 @@
 // Not pinned: what happens without an agent is nobody's, the next one looks at what is there.
 struct {
   __uint(type, BPF_MAP_TYPE_RINGBUF);
-  __uint(max_entries, 1024 * 1024);
+  __uint(max_entries, 1024 * 1024); /* KernelProbeOptions::pod_ring_bytes */
 } pods SEC(".maps");
 
 // More than a node has pods.

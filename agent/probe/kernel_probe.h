@@ -40,9 +40,10 @@ struct connect_bpf;
 namespace phantomd {
 
 struct KernelProbeOptions {
-  uint32_t ring_bytes = 4 << 20;   // rounded up to pages and a power of two; a record takes 136
-  uint64_t host_netns_cookie = 0;  // there only the proxies' cgroups are watched; 0: unknown
-  bool watch_new_proxies = true;   // by the exec program; else only what Watch() names
+  uint32_t ring_bytes = 4 << 20;      // rounded up to pages and a power of two; a record takes 136
+  uint32_t pod_ring_bytes = 1 << 20;  // likewise, of cgroups' records; 536 each
+  uint64_t host_netns_cookie = 0;     // there only the proxies' cgroups are watched; 0: unknown
+  bool watch_new_proxies = true;      // by the exec program; else only what Watch() names
   // Of ends by FIN, too, which strand nobody and of which proxies make many.
   bool record_closes = false;
   std::string btf_path = "/sys/kernel/btf/vmlinux";

@@ -91,6 +91,7 @@ absl::StatusOr<KernelProbe::Skeleton> KernelProbe::OpenAndLoad(
     return absl::InvalidArgumentError(
         fmt::format("ring size of {} bytes: {}", options.ring_bytes, Reason(error)));
   }
+  bpf_map__set_max_entries(bpf->maps.pods, options.pod_ring_bytes);
   const absl::StatusOr<uint32_t> processors = ProcessorNumbers();
   if (!processors.ok()) return processors.status();
   bpf_map__set_max_entries(bpf->maps.counters, CONNECT_COUNTER_KINDS * *processors);
