@@ -41,8 +41,8 @@ struct Truth {
 
 class PodEndProbeTest : public testing::Test {
  protected:
-  void StartProbe() {
-    auto probe = Probe::Start({}, SystemClock().Now());
+  void StartProbe(const ProbeOptions& options = {}) {
+    auto probe = Probe::Start(options, SystemClock().Now());
     ASSERT_TRUE(probe.ok()) << probe.status();
     probe_ = *std::move(probe);
     Consume();
