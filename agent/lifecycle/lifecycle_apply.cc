@@ -61,6 +61,9 @@ void Lifecycle::Impl::LinkTenancy(uint32_t tenancy, BootTime observed) {
       return in_list && newer.strong && pod_feed.CatchingUp(newer.told) && !IsLeaving(other) &&
              facts.created < other.created;
     }
+    // The word of the other may be as old as the gap: then whoever was made later came later.
+    if (in_list && newer.told < pod_feed.good_until() && other.created < facts.created)
+      return false;
     return !IsLeaving(other) || facts.created < other.created;
   });
   untold.Told(added.pod);

@@ -355,5 +355,23 @@ TEST(TenancyTest, EveryChangeNamesTheAddressesItTouched) {
               ElementsAre(Ip("192.168.0.1"), Ip(kX)));
 }
 
+// A gap hides that the pod a died and b got its address; b is leaving already when it is first
+// told.
+TEST(TenancyTest, AfterAGapALeavingPodIsNotOlderThanOneWhoseWordIsOld) {
+  Story story(R"(
+    @10 sync
+    @20 pod a ip=10.0.0.1 created=18
+    @40 broken pods until=38
+    @50 pod b ip=10.0.0.1 created=43 del=49
+    @51 pod a deleted since=38
+    @51 synced pods
+    @55 pod b deleted
+  )");
+  EXPECT_EQ(story.Who(kX, 25), "a!");
+  EXPECT_EQ(story.Who(kX, 50), "b?- a?~ nobody gap");
+  EXPECT_EQ(story.Released("a"), "[36 -]");
+  EXPECT_EQ(story.Released("b"), "[48.5 -]");
+}
+
 }  // namespace
 }  // namespace phantomd::testing

@@ -156,11 +156,11 @@ absl::Status Agent::StartEngine() {
     return absl::OkStatus();
   }
   engine_ = std::move(predecessor_->engine);
-  const BootTime now = clock_.Now();
   spdlog::info("goes on from the state in {}, which ends {:.1f} s ago", flags_.state_dir,
-               Seconds(now - predecessor_->until));
-  // Whoever looks back takes the clock of then for what was then.
-  return engine_->Replay({now, ClockChange{header_.offset}});
+               Seconds(clock_.Now() - predecessor_->until));
+  // Whoever looks back takes the clock of then for what was then. Dated to the end of what is kept:
+  // until the outage has been told, what is kept must not reach beyond its beginning.
+  return engine_->Replay({predecessor_->until, ClockChange{header_.offset}});
 }
 
 absl::Status Agent::StartProbe() {
