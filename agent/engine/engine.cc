@@ -25,6 +25,8 @@ class Engine::Impl {
   }
 
   void MarkNow() {
+    // What was posted with this very stamp is not applied yet: the mark would say that it is.
+    if (merge.HasInputUntil(core.now())) return;
     merge.Released(core.now());
     if (core.now() > last_applied_) Apply({core.now(), ClockChange{core.offset()}});
   }

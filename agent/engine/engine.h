@@ -54,7 +54,8 @@ class Engine {
   // Whether what was posted waits for a later low mark of this edge.
   bool Awaits(Edge edge) const;
   // Makes an input of the instant up to which inputs have been applied, where the last one is
-  // older: whoever is told the inputs again then knows, too, that no news came until then.
+  // older and none of this instant is waiting: whoever is told the inputs again then knows, too,
+  // that no news came until then.
   void MarkNow();
 
   // --- Replay: inputs in the order of a recording (the header already given to the constructor)

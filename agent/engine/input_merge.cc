@@ -39,6 +39,11 @@ bool InputMerge::Awaits(Edge edge) const {
   return earliest != nullptr && marks_[static_cast<size_t>(edge)] <= earliest->front().observed;
 }
 
+bool InputMerge::HasInputUntil(BootTime at) const {
+  const std::deque<Input>* earliest = Earliest();
+  return earliest != nullptr && earliest->front().observed <= at;
+}
+
 const std::deque<Input>* InputMerge::Earliest() const {
   const std::deque<Input>* earliest = nullptr;
   for (const std::deque<Input>& queue : queues_) {

@@ -33,6 +33,8 @@ class InputMerge {
   std::optional<Input> NextRegardless();
   // Whether an input is there that waits for a later low mark of this edge.
   bool Awaits(Edge edge) const;
+  // Whether an input of this instant, or of one before, is still waiting.
+  bool HasInputUntil(BootTime at) const;
   // An input of this instant was applied from elsewhere: what is posted later is not earlier.
   void Released(BootTime at) { released_ = std::max(released_, at); }
   // Everything observed before this instant has been posted; Min: not every edge has spoken yet.

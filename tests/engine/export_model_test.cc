@@ -145,6 +145,30 @@ TEST(MarkNowTest, TheInputsLeadToWhatWasJudgedUntilNow) {
   EXPECT_EQ(applied.size(), marked) << "once";
 }
 
+TEST(MarkNowTest, AnInputOfTheSameInstantComesBeforeTheMark) {
+  const Scene scene;
+  std::vector<Input> applied;
+  Engine live(
+      scene.header, BootTime::FromNanos(1), {},
+      [&](const Input& input) { applied.push_back(input); }, nullptr);
+  live.Post({Edge::kProbe, Input{BootTime::FromNanos(9'000), Loss{.what = "attempt", .count = 1}}});
+  for (const Edge edge : {Edge::kProbe, Edge::kKube, Edge::kEnvoy}) {
+    live.Post({edge, BootTime::FromNanos(9'000)});
+  }
+  live.Advance();
+  ASSERT_EQ(live.now(), BootTime::FromNanos(9'000));
+  live.MarkNow();
+  EXPECT_TRUE(applied.empty()) << "whoever ends here was not told of the loss";
+  for (const Edge edge : {Edge::kProbe, Edge::kKube, Edge::kEnvoy}) {
+    live.Post({edge, BootTime::FromNanos(9'001)});
+  }
+  live.Advance();
+  live.MarkNow();
+  ASSERT_EQ(applied.size(), 2u);
+  EXPECT_TRUE(std::holds_alternative<Loss>(applied[0].value));
+  EXPECT_EQ(applied[1].observed, BootTime::FromNanos(9'001));
+}
+
 TEST(MarkNowTest, WhatComesTooLateIsNotToldAsEarlierThanTheMark) {
   const Scene scene;
   std::vector<Input> applied;
