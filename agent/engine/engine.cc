@@ -24,11 +24,12 @@ class Engine::Impl {
     core.Apply(input);
   }
 
-  void MarkNow() {
+  bool MarkNow() {
     // What was posted with this very stamp is not applied yet: the mark would say that it is.
-    if (merge.HasInputUntil(core.now())) return;
+    if (merge.HasInputUntil(core.now())) return false;
     merge.Released(core.now());
     if (core.now() > last_applied_) Apply({core.now(), ClockChange{core.offset()}});
+    return true;
   }
 
   Core core;
@@ -64,7 +65,7 @@ void Engine::Advance() {
 
 bool Engine::Awaits(Edge edge) const { return impl_->merge.Awaits(edge); }
 
-void Engine::MarkNow() { impl_->MarkNow(); }
+bool Engine::MarkNow() { return impl_->MarkNow(); }
 
 absl::Status Engine::Replay(const Input& input) {
   if (std::holds_alternative<Header>(input.value)) {

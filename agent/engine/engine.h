@@ -55,8 +55,9 @@ class Engine {
   bool Awaits(Edge edge) const;
   // Makes an input of the instant up to which inputs have been applied, where the last one is
   // older and none of this instant is waiting: whoever is told the inputs again then knows, too,
-  // that no news came until then.
-  void MarkNow();
+  // that no news came until then. False: one is waiting, and what was judged until now rests on
+  // more than the inputs so far.
+  bool MarkNow();
 
   // --- Replay: inputs in the order of a recording (the header already given to the constructor)
   // ---

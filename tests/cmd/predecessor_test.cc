@@ -98,7 +98,8 @@ TEST_P(PredecessorModelTest, TheHeirKnowsWhatWasKeptAndThatItsFeedsAreBroken) {
     return TextOf(report);
   };
   ASSERT_EQ(text(*opened->predecessor->engine), text(*run.engine)) << "seed " << GetParam();
-  for (const FeedStatus& feed : opened->predecessor->engine->MakeReport()->status.feeds) {
+  const auto report = opened->predecessor->engine->MakeReport();
+  for (const FeedStatus& feed : report->status.feeds) {
     EXPECT_FALSE(feed.synced);
   }
   std::set<ProxyId> running;

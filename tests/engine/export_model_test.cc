@@ -157,13 +157,13 @@ TEST(MarkNowTest, AnInputOfTheSameInstantComesBeforeTheMark) {
   }
   live.Advance();
   ASSERT_EQ(live.now(), BootTime::FromNanos(9'000));
-  live.MarkNow();
+  EXPECT_FALSE(live.MarkNow());
   EXPECT_TRUE(applied.empty()) << "whoever ends here was not told of the loss";
   for (const Edge edge : {Edge::kProbe, Edge::kKube, Edge::kEnvoy}) {
     live.Post({edge, BootTime::FromNanos(9'001)});
   }
   live.Advance();
-  live.MarkNow();
+  EXPECT_TRUE(live.MarkNow());
   ASSERT_EQ(applied.size(), 2u);
   EXPECT_TRUE(std::holds_alternative<Loss>(applied[0].value));
   EXPECT_EQ(applied[1].observed, BootTime::FromNanos(9'001));

@@ -265,8 +265,8 @@ void Agent::Show(std::shared_ptr<const Report> report) {
   // What a report says must survive the agent: it is shown once all that it rests on is kept, and
   // that no news came until then is part of it. What is judged at the end for want of time is not
   // shown: whoever goes on from here will know better.
-  if (stopping_) report = report_.Get();
-  engine_->MarkNow();
+  const bool rests_on_what_is_kept = engine_->MarkNow();
+  if (stopping_ || !rests_on_what_is_kept) report = report_.Get();
   writer_->inbox().Post(std::move(report));
   if (state_->TakeWish()) PostExport();
 }
