@@ -60,6 +60,9 @@ using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss, 
 
 class Probe {
  public:
+  // What had just happened may still have waited for the accepting side and the next round.
+  static constexpr Nanos kToldLate = std::chrono::milliseconds(1450);
+
   // Loads and attaches at `now`. The host's namespace is looked up where the options do not name
   // it. The first Consume() scans /proc.
   static absl::StatusOr<std::unique_ptr<Probe>> Start(ProbeOptions options, BootTime now);

@@ -158,6 +158,15 @@ absl::Status Agent::StartEngine() {
   engine_ = std::move(predecessor_->engine);
   spdlog::info("goes on from the state in {}, which ends {:.1f} s ago", flags_.state_dir,
                Seconds(clock_.Now() - predecessor_->until));
+  // The first to be kept: an agent that is killed at once leaves no hole. The probe tells the rest.
+  if (!predecessor_->proxies.empty() && (flags_.pin_dir.empty() || !predecessor_->ended)) {
+    const BootTime until = predecessor_->until;
+    const Loss outage{.what = "attempt",
+                      .from = until - Probe::kToldLate,
+                      .to = clock_.Now(),
+                      .count_unknown = true};
+    if (absl::Status told = engine_->Replay({until, outage}); !told.ok()) return told;
+  }
   // Whoever looks back takes the clock of then for what was then. Dated to the end of what is kept:
   // until the outage has been told, what is kept must not reach beyond its beginning.
   return engine_->Replay({predecessor_->until, ClockChange{header_.offset}});
