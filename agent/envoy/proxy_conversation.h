@@ -1,9 +1,8 @@
 // ProxyConversation is the order of requests that make one poll of one proxy, and what comes out.
 //
 //   /server_info            until the admin address is confirmed and the proxy's name is known
-//   /config_dump            at the first poll, and at a slow one when the last is a minute old:
-//   what
-//                           else it tells leaves a trace in /clusters, layers and metadata do not
+//   /config_dump            at the first poll, and at slow ones once a minute: all but layers and
+//                           metadata leaves a trace in /clusters, too
 //   /clusters               always; its bracket is the snapshot's
 //   /config_dump            if /clusters shows what the last dump lacks; only the EDS part of it if
 //                           all clusters are known (a quarter of the cost, or less)

@@ -14,8 +14,6 @@
 namespace phantomd {
 namespace {
 
-constexpr Nanos kRound = std::chrono::milliseconds(250);  // at most, between two Consume()
-
 constexpr size_t kBatch = 8192;
 
 // The kernel takes a system call for each program to say how often it was skipped.
@@ -159,8 +157,7 @@ void Probe::TellOutage(BootTime now, const std::function<void(ProbeOutput)>& sin
     oldest = std::min(oldest, process->start);
   }
   if (before.has_value()) {
-    // What had just happened had still waited for the accepting side, or for the next round.
-    const BootTime told = before->until - options_.initiator.accept_wait - kRound;
+    const BootTime told = before->until - kToldLate;
     oldest = before->had_proxies ? told : std::max(oldest, told);
   }
   if (oldest >= started_) return;  // no proxy lived then

@@ -61,7 +61,8 @@ using ProbeOutput = std::variant<DiscoveredProxy, Attempt, ConnectionEnd, Loss, 
 class Probe {
  public:
   // What had just happened may still have waited for the accepting side and the next round.
-  static constexpr Nanos kToldLate = std::chrono::milliseconds(1450);
+  static constexpr Nanos kToldLate =
+      InitiatorOptions().accept_wait + std::chrono::milliseconds(250);
 
   // Loads and attaches at `now`. The host's namespace is looked up where the options do not name
   // it. The first Consume() scans /proc.

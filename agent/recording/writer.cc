@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <google/protobuf/io/coded_stream.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -66,11 +65,7 @@ void RecordWriter::Append(const Input& input) {
     ++lost_;
     return;
   }
-  uint8_t prefix[kMaxLengthBytes];
-  uint8_t* const end = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
-      static_cast<uint32_t>(length), prefix);
-  buffer_.append(reinterpret_cast<const char*>(prefix), end - prefix);
-  message.AppendToString(&buffer_);
+  AppendDelimited(message, &buffer_);
   ++buffered_;
   if (buffer_.size() >= kBufferBytes) Flush();
 }

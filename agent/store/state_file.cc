@@ -329,11 +329,7 @@ absl::Status StateFile::Commit(bool ended) {
 void AppendInput(const Input& input, std::string& out) {
   phantom::v1::Input message;
   EncodeInput(input, &message);
-  uint8_t length[5];
-  const uint8_t* end = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
-      static_cast<uint32_t>(message.ByteSizeLong()), length);
-  out.append(reinterpret_cast<const char*>(length), static_cast<size_t>(end - length));
-  message.AppendToString(&out);
+  AppendDelimited(message, &out);
 }
 
 }  // namespace phantomd

@@ -26,7 +26,6 @@
 #include "agent/engine/input.h"
 
 struct sqlite3;
-struct sqlite3_stmt;
 
 namespace phantomd {
 
@@ -93,7 +92,7 @@ class StateFile {
   bool ended_ = false;
 };
 
-// Appends one input as a chunk holds it: the length of its message as a varint, then the message.
+// Appends one input as a chunk holds it.
 void AppendInput(const Input& input, std::string& out);
 
 }  // namespace phantomd

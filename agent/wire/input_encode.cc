@@ -1,3 +1,5 @@
+#include <google/protobuf/io/coded_stream.h>
+
 #include "agent/wire/input_wire.h"
 #include "agent/wire/noun_wire.h"
 #include "agent/wire/restored_wire.h"
@@ -215,6 +217,15 @@ void EncodeInput(const Input& input, v1::Input* out) {
   out->Clear();
   out->set_observed_ns(input.observed.nanos());
   std::visit([out](const auto& value) { Encode(value, out); }, input.value);
+}
+
+void AppendDelimited(const v1::Input& message, std::string* out) {
+  constexpr int kLongest = 5;  // bytes of a 32-bit varint
+  uint8_t length[kLongest];
+  const uint8_t* const end = google::protobuf::io::CodedOutputStream::WriteVarint32ToArray(
+      static_cast<uint32_t>(message.ByteSizeLong()), length);
+  out->append(reinterpret_cast<const char*>(length), static_cast<size_t>(end - length));
+  message.AppendToString(out);
 }
 
 }  // namespace phantomd

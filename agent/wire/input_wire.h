@@ -14,6 +14,8 @@
 // Pure functions.
 #pragma once
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "agent/engine/input.h"
 #include "phantom/v1/recording.pb.h"
@@ -22,6 +24,9 @@ namespace phantomd {
 
 // Replaces what is in `out`.
 void EncodeInput(const Input& input, phantom::v1::Input* out);
+
+// Appends a message as files hold one behind the other: its length as a varint, then itself.
+void AppendDelimited(const phantom::v1::Input& message, std::string* out);
 
 absl::StatusOr<Input> DecodeInput(const phantom::v1::Input& message);
 

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "agent/base/strings.h"
+#include "agent/cmd/daemon/news_marks.h"
 #include "agent/cmd/daemon/round_timer.h"
 #include "agent/engine/engine.h"
 #include "agent/kube/api_feed.h"
@@ -85,15 +86,9 @@ int Follow(const std::string& kubeconfig, const std::string& scope, const std::s
       },
       Engine::JudgedSink());
   RoundTimer timer;
-  std::atomic<bool> news = false;
+  NewsMarks marks;
   Mailbox<EdgePost> inbox(
-      65'536,
-      [&](const EdgePost& post) {
-        if (std::holds_alternative<BootTime>(post.value)) return news.exchange(false);
-        news = true;
-        return false;
-      },
-      [&] { timer.Wake(); });
+      65'536, [&](const EdgePost& post) { return marks.IsUrgent(post); }, [&] { timer.Wake(); });
   KubeEdge edge(std::make_unique<FeedLoop>(ApiFeeds(scope == "endpointslices" ? node : "",
                                                     std::chrono::seconds(1), **access, clock, {}),
                                            header.offset, clock, inbox),

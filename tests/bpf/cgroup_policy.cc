@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +14,7 @@
 #include <string_view>
 
 #include "agent/base/check.h"
+#include "tests/bpf/detached_cgroup2.h"
 
 namespace phantomd {
 namespace {
@@ -34,15 +34,6 @@ void Sweep(const Fd& root) {
     }
   }
   closedir(entries);
-}
-
-Fd DetachedCgroup2() {
-  const Fd context(fsopen("cgroup2", FSOPEN_CLOEXEC));
-  PHANTOMD_CHECK(context.get() >= 0);
-  PHANTOMD_CHECK(fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0);
-  Fd mount(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
-  PHANTOMD_CHECK(mount.get() >= 0);
-  return mount;
 }
 
 // return 0: the call fails with EPERM.

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,20 +13,12 @@
 #include <string_view>
 
 #include "agent/base/check.h"
+#include "tests/bpf/detached_cgroup2.h"
 
 namespace phantomd {
 namespace {
 
 constexpr std::string_view kPodsPrefix = "phantomd-test-pods-";
-
-Fd MountCgroup2() {
-  const Fd context(fsopen("cgroup2", FSOPEN_CLOEXEC));
-  PHANTOMD_CHECK(context.get() >= 0);
-  PHANTOMD_CHECK(fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0);
-  Fd mount(fsmount(context.get(), FSMOUNT_CLOEXEC, 0));
-  PHANTOMD_CHECK(mount.get() >= 0);
-  return mount;
-}
 
 std::vector<std::string> FoldersIn(const Fd& parent) {
   std::vector<std::string> out;
@@ -54,7 +45,7 @@ void RemoveCgroups(const Fd& parent, const std::string& name) {
 }  // namespace
 
 PodCgroups::PodCgroups()
-    : root_(MountCgroup2()), name_(fmt::format("{}{}", kPodsPrefix, getpid())) {
+    : root_(DetachedCgroup2()), name_(fmt::format("{}{}", kPodsPrefix, getpid())) {
   for (const std::string& name : FoldersIn(root_)) {
     if (!name.starts_with(kPodsPrefix)) continue;
     const pid_t maker = std::atoi(name.c_str() + kPodsPrefix.size());

@@ -84,7 +84,7 @@ Agent::Agent(const Flags& flags)
       started_(clock_.Now()),
       header_(MakeHeader(flags, clock_)),
       inbox_(
-          kInboxRoom, [this](const EdgePost& post) { return IsUrgent(post); },
+          kInboxRoom, [this](const EdgePost& post) { return marks_.IsUrgent(post); },
           [this] { timer_.Wake(); }),
       admin_targets_(kTargetRoom),
       questions_(kQuestionRoom) {}
@@ -247,7 +247,7 @@ void Agent::RunCore() {
   CoreLoop loop(*engine_, node, {inbox_, admin_targets_, questions_, demand_, health_},
                 {.wake_envoy =
                      [this] {
-                       news_[static_cast<size_t>(Edge::kEnvoy)] = true;  // its mark is one
+                       marks_.Await(Edge::kEnvoy);
                        envoy_->Wake();
                      },
                  .edges_health = [this] { return HealthOfEdges(); },
@@ -259,14 +259,6 @@ void Agent::RunCore() {
   // Who asks from now on gets no answer: the promise breaks, and says so.
   questions_.Close();
   questions_.TakeAll();
-}
-
-bool Agent::IsUrgent(const EdgePost& post) {
-  std::atomic<bool>& news = news_[static_cast<size_t>(post.edge)];
-  // News can be applied once the mark behind it is there.
-  if (std::holds_alternative<BootTime>(post.value)) return news.exchange(false);
-  news = true;
-  return false;
 }
 
 void Agent::Show(std::shared_ptr<const Report> report) {

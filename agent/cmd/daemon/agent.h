@@ -7,7 +7,6 @@
 // Owned by one thread, which starts and stops it.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -19,6 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/cmd/daemon/core_loop.h"
 #include "agent/cmd/daemon/flags.h"
+#include "agent/cmd/daemon/news_marks.h"
 #include "agent/cmd/daemon/predecessor.h"
 #include "agent/cmd/daemon/round_timer.h"
 #include "agent/cmd/daemon/writer_thread.h"
@@ -57,8 +57,6 @@ class Agent {
   void PostExport();
   void StartEdges();
   void RunCore();
-  // Whether the core should look at it at once; for all threads.
-  bool IsUrgent(const EdgePost& post);
   void Show(std::shared_ptr<const Report> report);
   AgentHealth HealthOfEdges() const;
 
@@ -69,7 +67,7 @@ class Agent {
 
   // Between the threads.
   RoundTimer timer_;
-  std::array<std::atomic<bool>, kEdges> news_{};  // came from the edge since its last mark
+  NewsMarks marks_;
   Mailbox<EdgePost> inbox_;
   Mailbox<AdminChange> admin_targets_;
   ExplainQuestions questions_;
