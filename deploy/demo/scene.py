@@ -66,7 +66,7 @@ class RunningPod:
         return self.pod.name
 
 
-class Scene:
+class Scene(undo.Scope):
     """Use as a context manager: leaving the block removes everything, whatever happened inside.
 
     One at a time in a process: names are made of its pid.
@@ -87,25 +87,6 @@ class Scene:
         self.client = None
         self.load = None
         self.dead = []  # RunningPods in the order of their death
-
-    def __enter__(self):
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        """Removes everything; to do so twice is harmless."""
-        try:
-            with undo.signals_ignored():
-                self._close()
-        except undo.Interrupted:
-            self._close()  # Signals are ignored after the first one: nothing interrupts this.
 
     def _open(self):
         self._turn.take(self.say)

@@ -55,6 +55,33 @@ def signals_ignored():
             signal.signal(number, handler)
 
 
+class Scope:
+    """A `with` block that removes all that it made, whatever happened inside.
+
+    Whoever is one has _open(), which makes it, and _close(), which removes what there is of it and
+    may be called again.
+    """
+
+    def __enter__(self):
+        try:
+            self._open()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        """Removes everything; to do so twice is harmless."""
+        try:
+            with signals_ignored():
+                self._close()
+        except Interrupted:
+            self._close()  # Signals are ignored after the first one: nothing interrupts this.
+
+
 def cgroup2_mount():
     """Where this machine has its cgroup v2 tree: /sys/fs/cgroup, or beside v1 controllers."""
     with open("/proc/mounts", encoding="utf-8") as mounts:

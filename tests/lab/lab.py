@@ -42,12 +42,26 @@ ACCOUNT_FOLDER = "/run/secrets/kubernetes.io/serviceaccount"  # /var/run is /run
 Case = fixture.Case
 
 
+class PlayedCase(Case):
+    """What is tested has been played, once, in a lab with so many ADDRESSES: play(lab)."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.before = fixture.leftovers()
+        with Lab(cls.ADDRESSES) as lab:
+            cls.play(lab)
+
+    def test_nothing_is_left(self):
+        self.assert_nothing_left(self.before)
+
+
 def wait_until(what, condition, patience):
     """As the demo's, but what is polled here is a server that has other things to do."""
     return processes.wait_until(what, condition, patience, 0.1)
 
 
-class Lab:
+class Lab(undo.Scope):
     def __init__(self, addresses):
         """`addresses`: how many there are for all pods."""
         self.prefix = undo.PREFIX + str(os.getpid())
@@ -58,24 +72,6 @@ class Lab:
         self._watchers = []
         self._netns_dir_was_mounted = True
         self._turn = turn.Turn()
-
-    def __enter__(self):
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
-        return self
-
-    def __exit__(self, *_):
-        self.close()
-
-    def close(self):
-        try:
-            with undo.signals_ignored():
-                self._close()
-        except undo.Interrupted:
-            self._close()  # Signals are ignored after the first one: nothing interrupts this.
 
     def _open(self):
         self._turn.take()

@@ -18,7 +18,6 @@ import processes
 import truths
 
 REPLICAS = 20 if labs.FULL else 8
-ADDRESSES = REPLICAS + 4
 KILLS = 100 if labs.FULL else 8
 SEED = int(os.environ.get("PHANTOMD_LAB_SEED", "1"))
 LONGEST_LIFE = 4.0  # seconds from one start to the next kill
@@ -58,13 +57,8 @@ def counts(status):
     return {entry["key"]: int(entry["count"]) for entry in status.get("attemptsByClass", [])}
 
 
-class RestartTest(labs.Case):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.before = labs.fixture.leftovers()
-        with labs.Lab(ADDRESSES) as lab:
-            cls.play(lab)
+class RestartTest(labs.PlayedCase):
+    ADDRESSES = REPLICAS + 4
 
     @classmethod
     def play(cls, lab):
@@ -164,9 +158,6 @@ class RestartTest(labs.Case):
                     )
                 else:
                     self.assertEqual(tenancy["released"], [None, None])
-
-    def test_nothing_is_left(self):
-        self.assert_nothing_left(self.before)
 
 
 if __name__ == "__main__":

@@ -13,16 +13,10 @@ import truths
 
 REPLICAS = 20
 ROLLS = 5 if labs.FULL else 2
-ADDRESSES = 24  # a roll has up to 25 pods at once
 
 
-class RollTest(labs.Case):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.before = labs.fixture.leftovers()
-        with labs.Lab(ADDRESSES) as lab:
-            cls.play(lab)
+class RollTest(labs.PlayedCase):
+    ADDRESSES = 24  # a roll has up to 25 pods at once
 
     @classmethod
     def play(cls, lab):
@@ -77,7 +71,7 @@ class RollTest(labs.Case):
 
     def test_addresses_were_reused(self):
         self.assertGreaterEqual(len(self.truth), REPLICAS * (ROLLS + 1))
-        self.assertLessEqual(len(self.addresses), ADDRESSES)
+        self.assertLessEqual(len(self.addresses), self.ADDRESSES)
 
     def test_acquired_bounds_hold_the_instant_at_which_the_address_came_up(self):
         def check(key, tenancy, _):
@@ -156,9 +150,6 @@ class RollTest(labs.Case):
     def test_nothing_is_lost(self):
         for source, index in self.indices.items():
             self.assertEqual(index.losses, [], source)
-
-    def test_nothing_is_left(self):
-        self.assert_nothing_left(self.before)
 
 
 if __name__ == "__main__":
